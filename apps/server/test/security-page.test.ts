@@ -28,8 +28,9 @@ test.each([
   `takes less than ${BOUNDS.readerMinBytesPerSecond / 1_000} kB/s for ${seconds(BOUNDS.slowReaderTimeoutMs)}, and within 5 s`,
   `${KEY_REQUESTS_IN_FLIGHT_MAX} of a key, a batch counting`,
   `${ADDRESS_REQUESTS_IN_FLIGHT_MAX} of an address without a key`,
-  `${number(BOUNDS.maxRequestsInFlight)} in all, of which ${number(BOUNDS.maxRequestsInFlightWithoutKey)} without such a key`,
-  `more than ${BOUNDS.maxRequestsAheadPerConnection} requests ahead is cut while there are more than ${number(BOUNDS.maxRequestsAhead)}`,
+  `${number(BOUNDS.maxRequestsInFlight)} in all, of which ${number(BOUNDS.maxRequestsInFlightWithoutKey)} without such a key, ` +
+    `${BOUNDS.requestsInFlightForLookUps} of them for keys that are being looked up`,
+  `a fifth of what is left of ${number(BOUNDS.maxRequestsAhead)} on all connections`,
   `${ADDRESS_REQUESTS_PER_MINUTE} a minute of an address, then five look-ups`,
   `${number(BOUNDS.maxConnections)}, of which ${number(BOUNDS.maxConnectionsPerAddress)} from an address`,
   `${seconds(BOUNDS.headersTimeoutMs)} for the headers, ${seconds(BOUNDS.requestTimeoutMs)} for the whole request`,

@@ -1,13 +1,7 @@
-import { ApiError, type Authentication, type Authenticator, type KeyLookUp } from '@petstore/api';
-import {
-  type ApiKeyPrincipal,
-  apiKeySubject,
-  FREE_CALLS_PER_MINUTE,
-  KEY_REQUESTS_IN_FLIGHT_MAX,
-} from '@petstore/domain';
+import { ApiError, type Authentication, type Authenticator, type ErrorCode, type KeyLookUp } from '@petstore/api';
+import { type ApiKeyPrincipal, apiKeySubject, FREE_CALLS_PER_MINUTE } from '@petstore/domain';
 import {
   bannedDecisionOf,
-  canEverFit,
   type HeaderSource,
   InProcessLimiter,
   type RateLimitDecision,
@@ -21,26 +15,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { type CountedDecision, type HttpMetrics, type LimitedCaller, REFUSAL_CODES } from '../operations/metrics.ts';
 import { addressSubject, clientAddressOf, oneWindow } from './address.ts';
-import type { Release, RequestsInFlight } from './concurrency.ts';
+import type { CallerKind, RequestsInFlight } from './concurrency.ts';
 import { createLookUpBound } from './look-up-bound.ts';
 import { malformationOf } from './malformed-requests.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
-import { costOf, type RequestCost } from './request-cost.ts';
-import { refusalOf } from './responses.ts';
-
-/** What admission found out about a request. */
-interface Admission {
-  /** The owner of the key, if the request has one that is known. */
-  readonly principal: ApiKeyPrincipal | undefined;
-  /** The subject for which the request counts: its key if the key is known, otherwise its address. */
-  readonly subject: Subject;
-  /** The limits that the response shows: the decision on the request, or the status that was read for it. */
-  readonly limits?: { readonly source: HeaderSource; readonly readAtMs: number };
-  /** The status of the key's limits, if it was read. */
-  readonly status?: RateLimitSnapshot;
-  /** Gives back what the request has acquired of {@link RequestsInFlight}. */
-  readonly release: Release;
-}
+import { canFit, costOf, ONE_CALL, type RequestCost } from './request-cost.ts';
+import { logFailure, refusalOf } from './responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -74,42 +54,78 @@ const CONTINUE = /^100-continue$/i;
 export const admission = fp<AdmissionOptions>(
   async (app, options) => {
     const { needsKey, limiter, nowMs } = options;
-    const control = new AdmissionControl(options);
+    const control: AdmissionControl = {
+      ...options,
+      freeCalls: new InProcessLimiter({ nowMs }),
+      mayLookUp: createLookUpBound(),
+    };
     app.decorateRequest('admission', undefined);
 
     app.addHook('onRequest', (request, reply, done) => {
       // The refusals of a tick are sent together: waking their clients once halves the cost of a refusal.
       const settle = (refusal?: Error) => (refusal === undefined ? done() : setImmediate(done, refusal));
-      control.admit(request, reply).then(settle, settle);
+      request.admission = new Admission(request, reply, control);
+      request.admission.decide().then(settle, settle);
     });
 
     if (!needsKey) return;
     // The headers are set here because a response may take its time: no header may name a time that has passed.
     app.addHook('onSend', (request, reply, _payload, done) => {
       const { limits, subject } = request.admission ?? { subject: addressSubject(clientAddressOf(request)) }; // a preflight
-      if (limits !== undefined) {
-        reply.headers(rateLimitHeaders(limits.source, nowMs() - limits.readAtMs));
-      } else {
-        // The request was not refused by this limit, so the limit's Retry-After would be wrong.
-        const { 'retry-after': _, ...headers } = rateLimitHeaders(limiter.lastKnown(subject));
-        reply.headers(headers);
-      }
+      const headers =
+        limits === undefined
+          ? rateLimitHeaders(limiter.lastKnown(subject))
+          : rateLimitHeaders(limits.source, nowMs() - limits.readAtMs);
+      // A request that is refused for another reason may come again before the limit allows the next one.
+      if (!isRefusalOfLimit(request.errorCode)) delete headers['retry-after'];
+      reply.headers(headers);
       done();
     });
   },
   { name: 'admission', dependencies: ['responses'] },
 );
 
-/** Refusals are returned, not thrown: most go to callers who send too much, and throwing takes some microseconds. */
-class AdmissionControl {
-  readonly #options: AdmissionOptions;
+/** What the admissions of all requests share. */
+interface AdmissionControl extends AdmissionOptions {
   /** Limits free calls of a key, in windows of this process alone. */
-  readonly #freeCalls: InProcessLimiter;
-  readonly #mayLookUp = createLookUpBound();
+  readonly freeCalls: InProcessLimiter;
+  readonly mayLookUp: ReturnType<typeof createLookUpBound>;
+}
 
-  constructor(options: AdmissionOptions) {
-    this.#options = options;
-    this.#freeCalls = new InProcessLimiter({ nowMs: options.nowMs });
+/**
+ * The admission of one request, and what it found out. Refusals are returned, not thrown: most go to callers who send too
+ * much, and throwing takes some microseconds.
+ */
+class Admission {
+  /** The owner of the key, if the request has one that is known. */
+  principal: ApiKeyPrincipal | undefined;
+  /** The subject for which the request counts: its key if the key is known, otherwise its address. */
+  subject: Subject;
+  /** The limits that the response shows: the decision on the request, or the status that was read for it. */
+  limits: { readonly source: HeaderSource; readonly readAtMs: number } | undefined;
+  /** The status of the key's limits, if it was read. */
+  status: RateLimitSnapshot | undefined;
+  /** Gives back what the request has acquired of {@link RequestsInFlight}. */
+  release = () => {};
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+  readonly #control: AdmissionControl;
+  readonly #malformation: ApiError | undefined;
+  readonly #cost: RequestCost;
+  readonly #identity: Authentication | KeyLookUp;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, control: AdmissionControl) {
+    this.#request = request;
+    this.#reply = reply;
+    this.#control = control;
+    this.#malformation = malformationOf(request);
+    // What is malformed has no route that says what it costs.
+    this.#cost = this.#malformation === undefined ? costOf(request) : ONE_CALL;
+    this.#identity = control.needsKey
+      ? control.authenticator.identify(request.headers.authorization)
+      : { type: 'missing' };
+    this.principal = principalIn(this.#identity);
+    this.subject = this.#findSubject();
   }
 
   /**
@@ -118,165 +134,158 @@ class AdmissionControl {
    *
    * @returns why the request is refused; `undefined` if it is served
    */
-  async admit(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
-    const { needsKey, authenticator } = this.#options;
-    const identity = needsKey ? authenticator.identify(request.headers.authorization) : undefined;
-    countFor(request, identity && principalIn(identity));
-    const refusal =
-      this.#acquire(request, reply) ??
-      (identity && (await this.#judge(request, reply, identity))) ??
-      refusalOfExpectation(request);
+  async decide(): Promise<ApiError | undefined> {
+    const decision = this.#decideIfWellFormed();
+    if (this.#malformation === undefined) return decision;
     // Nobody learns more from a malformed request than that it is malformed. It counts for its caller all the same.
-    return malformationOf(request) ?? refusal;
+    await decision.catch((error) => logFailure(this.#request, error));
+    return this.#malformation;
+  }
+
+  async #decideIfWellFormed(): Promise<ApiError | undefined> {
+    const { needsKey } = this.#control;
+    return (
+      this.#acquire(this.#identity) ??
+      (needsKey ? await this.#judge(this.#identity) : undefined) ??
+      refusalOfExpectation(this.#request)
+    );
   }
 
   /** Counts the request among those that its caller has in flight, in place of what it has acquired before. */
-  #acquire(request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
-    const { needsKey, requestsInFlight } = this.#options;
-    const admission = admissionOf(request);
-    const { principal, subject } = admission;
-    admission.release();
-    const acquired = requestsInFlight.acquire(subject.name, principal !== undefined, costOf(request).calls);
-    if (typeof acquired !== 'string') {
-      request.admission = { ...admission, release: acquired };
-      whenClosed(reply, acquired);
-      return undefined;
-    }
-    const remembered = needsKey && acquired === 'too_many_in_flight' ? this.#rememberedFor(subject) : undefined;
-    return remembered === undefined ? refusalOf(acquired) : this.#refuseAgain(request, remembered);
+  #acquire({ type }: Authentication | KeyLookUp): ApiError | undefined {
+    this.release();
+    const withoutKey: CallerKind = type === 'look-up' ? 'key being looked up' : 'no key';
+    const kind = this.principal === undefined ? withoutKey : 'key';
+    const acquired = this.#control.requestsInFlight.acquire(this.subject.name, kind, this.#cost.calls);
+    if (typeof acquired === 'string') return refusalOf(acquired);
+    this.release = acquired;
+    whenClosed(this.#reply, acquired);
+    return undefined;
   }
 
-  #judge(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    identity: Authentication | KeyLookUp,
-  ): Promise<ApiError | undefined> {
+  #judge(identity: Authentication | KeyLookUp): Promise<ApiError | undefined> {
     switch (identity.type) {
       case 'authenticated':
-        return this.#charge(request, reply);
+        return this.#charge();
       case 'missing':
-        return this.#refuseWithoutKey(request, 'missing_api_key');
+        return this.#refuseWithoutKey('missing_api_key');
       case 'invalid':
-        return this.#refuseWithoutKey(request, 'invalid_api_key');
+        return this.#refuseWithoutKey('invalid_api_key');
       case 'look-up':
-        return this.#lookUp(request, reply, identity);
+        return this.#lookUp(identity);
       default:
         return identity satisfies never;
     }
   }
 
-  async #lookUp(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { knownPrincipal, lookUp }: KeyLookUp,
-  ): Promise<ApiError | undefined> {
+  async #lookUp({ knownPrincipal, lookUp }: KeyLookUp): Promise<ApiError | undefined> {
     if (knownPrincipal === undefined) {
-      if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');
-      const { subject } = admissionOf(request);
-      const remembered = this.#rememberedFor(subject);
-      if (remembered !== undefined && !this.#mayLookUp(subject.name)) return this.#refuseAgain(request, remembered);
+      const { isStorageAvailable, mayLookUp } = this.#control;
+      if (!isStorageAvailable()) return refusalOf('service_unavailable');
+      const remembered = this.#rememberedRefusal();
+      if (remembered !== undefined && !mayLookUp(this.subject.name)) return this.#refuseAgain(remembered);
     }
     const found = await lookUp();
-    countFor(request, principalIn(found));
     // Until now the request was one of an address that many callers may share.
-    const wasUnknown = knownPrincipal === undefined && found.type === 'authenticated';
-    return (wasUnknown ? this.#acquire(request, reply) : undefined) ?? this.#judge(request, reply, found);
+    this.principal = principalIn(found);
+    this.subject = this.#findSubject();
+    return this.#acquire(found) ?? this.#judge(found);
   }
 
-  async #charge(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | undefined> {
-    const cost = costOf(request);
-    if (cost.calls > cost.charged) {
-      const refusal = this.#countFreeCalls(request, reply);
+  async #charge(): Promise<ApiError | undefined> {
+    const { calls, charged } = this.#cost;
+    if (calls > charged) {
+      const refusal = this.#countFreeCalls();
       if (refusal !== undefined) return refusal;
     }
-    if (cost.charged === 0) return this.#peek(request);
-    const fits = canFit(admissionOf(request).subject, cost);
-    const { outcome } = await this.#count(request, fits ? cost.charged : 1);
+    if (charged === 0) return this.#peek();
+    const fits = canFit(this.subject, this.#cost);
+    const { outcome } = await this.#check(fits ? charged : 1);
     if (outcome !== 'admitted') return refusalOf(REFUSAL_CODES[outcome]);
     return fits ? undefined : BATCH_TOO_LARGE;
   }
 
-  async #refuseWithoutKey(request: FastifyRequest, reason: 'missing_api_key' | 'invalid_api_key'): Promise<ApiError> {
-    if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');
-    const { outcome } = await this.#count(request, 1);
+  async #refuseWithoutKey(reason: 'missing_api_key' | 'invalid_api_key'): Promise<ApiError> {
+    if (!this.#control.isStorageAvailable()) return refusalOf('service_unavailable');
+    const { outcome } = await this.#check(1);
     return refusalOf(outcome === 'admitted' ? reason : REFUSAL_CODES[outcome]);
   }
 
   /** @returns the refusal in force of a caller that is over its limit or banned, as far as this process remembers */
-  #rememberedFor(subject: Subject): RateLimitRefusal | undefined {
-    const known = this.#options.limiter.lastKnown(subject);
+  #rememberedRefusal(): RateLimitRefusal | undefined {
+    const known = this.#control.limiter.lastKnown(this.subject);
     return known.outcome === 'last known' ? undefined : known;
   }
 
   /** Refuses a request by a refusal that is in force, without asking Redis. */
-  #refuseAgain(request: FastifyRequest, refusal: RateLimitRefusal): ApiError {
-    this.#options.metrics.countRemembered(limitedCallerOf(request), refusal);
-    this.#show(request, refusal);
+  #refuseAgain(refusal: RateLimitRefusal): ApiError {
+    this.#control.metrics.countRemembered(this.#limitedCaller(), refusal);
+    this.#show(refusal);
     return refusalOf(REFUSAL_CODES[refusal.outcome]);
   }
 
   /** Refuses a key that is known to be banned, or has used up its free calls. */
-  #countFreeCalls(request: FastifyRequest, reply: FastifyReply): ApiError | undefined {
-    const { subject } = admissionOf(request);
-    const remembered = this.#rememberedFor(subject);
-    if (remembered !== undefined) return this.#refuseAgain(request, remembered);
-    const decision = this.#freeCalls.check(oneWindow(subject.name, FREE_CALLS_PER_MINUTE), 1);
+  #countFreeCalls(): ApiError | undefined {
+    const remembered = this.#rememberedRefusal();
+    if (remembered !== undefined) return this.#refuseAgain(remembered);
+    const { freeCalls, metrics } = this.#control;
+    const decision = freeCalls.check(oneWindow(this.subject.name, FREE_CALLS_PER_MINUTE), 1);
     if (decision.outcome === 'admitted') return undefined;
-    this.#options.metrics.countDecision(limitedCallerOf(request), decision);
-    reply.header('retry-after', decision.retryAfterSeconds);
+    metrics.countDecision(this.#limitedCaller(), decision);
+    this.#reply.header('retry-after', decision.retryAfterSeconds);
     return refusalOf('rate_limit_exceeded');
   }
 
   /** Reads the status of a key once for its free calls, without charging the key. */
-  async #peek(request: FastifyRequest): Promise<ApiError | undefined> {
-    const { limiter, metrics } = this.#options;
-    const status = await limiter.peek(admissionOf(request).subject);
+  async #peek(): Promise<ApiError | undefined> {
+    const { limiter, metrics } = this.#control;
+    const status = await limiter.peek(this.subject);
     const ban = bannedDecisionOf(status);
-    metrics.countDecision(limitedCallerOf(request), ban ?? ADMITTED);
-    this.#show(request, ban ?? status);
+    metrics.countDecision(this.#limitedCaller(), ban ?? ADMITTED);
+    this.#show(ban ?? status);
     if (ban !== undefined) return refusalOf('api_key_banned');
-    request.admission = { ...admissionOf(request), status };
+    this.status = status;
     return undefined;
   }
 
-  async #count(request: FastifyRequest, cost: number): Promise<RateLimitDecision> {
-    const { limiter, metrics } = this.#options;
-    const decision = await limiter.check(admissionOf(request).subject, cost);
-    metrics.countDecision(limitedCallerOf(request), decision);
-    this.#show(request, decision);
+  async #check(cost: number): Promise<RateLimitDecision> {
+    const { limiter, metrics } = this.#control;
+    const decision = await limiter.check(this.subject, cost);
+    metrics.countDecision(this.#limitedCaller(), decision);
+    this.#show(decision);
     if (decision.outcome === 'banned' && decision.isNew) {
       const until = new Date(decision.bannedUntilMs).toISOString();
-      request.log.warn({ ...logFieldsOf(request), banLevel: decision.level, until }, 'a key was banned');
+      const { log } = this.#request;
+      log.warn({ ...logFieldsOf(this.#request), banLevel: decision.level, until }, 'a key was banned');
     }
     return decision;
   }
 
-  #show(request: FastifyRequest, source: HeaderSource): void {
-    request.admission = { ...admissionOf(request), limits: { source, readAtMs: this.#options.nowMs() } };
+  #show(source: HeaderSource): void {
+    this.limits = { source, readAtMs: this.#control.nowMs() };
+  }
+
+  #findSubject(): Subject {
+    return this.principal === undefined ? addressSubject(clientAddressOf(this.#request)) : subjectOf(this.principal);
+  }
+
+  #limitedCaller(): LimitedCaller {
+    return this.principal?.plan.name ?? 'address';
   }
 }
 
-/** From here on the request counts for the key of its principal or, without one, for its address. */
-function countFor(request: FastifyRequest, principal: ApiKeyPrincipal | undefined): void {
-  const subject = principal === undefined ? addressSubject(clientAddressOf(request)) : subjectOf(principal);
-  request.admission = { principal, subject, release: request.admission?.release ?? (() => {}) };
-}
+const isRefusalOfLimit = (code: ErrorCode | undefined): boolean =>
+  code === REFUSAL_CODES.refused || code === REFUSAL_CODES.banned;
 
 const principalIn = (identity: Authentication | KeyLookUp): ApiKeyPrincipal | undefined => {
   if (identity.type === 'authenticated') return identity.principal;
   return identity.type === 'look-up' ? identity.knownPrincipal : undefined;
 };
 
-function admissionOf({ admission }: FastifyRequest): Admission {
-  if (admission === undefined) throw new Error('A request was served that was not admitted.');
-  return admission;
-}
-
 /** The owner of the key of a request that was admitted. */
-export function principalOf(request: FastifyRequest): ApiKeyPrincipal {
-  const { principal } = admissionOf(request);
-  if (principal === undefined) throw new Error('An operation was called without a key.');
-  return principal;
+export function principalOf({ admission }: FastifyRequest): ApiKeyPrincipal {
+  if (admission?.principal === undefined) throw new Error('An operation was called without a key.');
+  return admission.principal;
 }
 
 /** One subject for each principal that the authenticator caches. A key whose plan changes gets another principal. */
@@ -287,11 +296,6 @@ function subjectOf(principal: ApiKeyPrincipal): Subject {
   subjects.set(principal, subject);
   return subject;
 }
-
-const limitedCallerOf = ({ admission }: FastifyRequest): LimitedCaller => admission?.principal?.plan.name ?? 'address';
-
-const canFit = (subject: Subject, { calls, charged }: RequestCost): boolean =>
-  calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_IN_FLIGHT_MAX);
 
 function refusalOfExpectation({ headers, raw }: FastifyRequest): ApiError | undefined {
   const { expect = '100-continue' } = headers;

@@ -10,7 +10,7 @@ export interface Traffic {
   /** From now on each response is the last of its connection. */
   beginClosing(): void;
   countConnections(): number;
-  /** Those that were admitted, responses that are being sent included, but not subscriptions. */
+  /** Responses that are being sent included, but not subscriptions. */
   countRequests(): number;
   countLongLists(): number;
 }
@@ -37,14 +37,14 @@ export const DEFAULT_BOUNDS = {
   slowReaderTimeoutMs: 120_000,
   /** How long a connection may wait for its next request: longer than common proxies keep it, such as Caddy for 120 s. */
   keepAliveTimeoutMs: 125_000,
-  /** Admitted requests in flight at once, including responses that are being sent; further ones get 503 `overloaded`. */
+  /** Requests in flight at once, including responses that are being sent; further ones get 503 `overloaded`. */
   maxRequestsInFlight: 5_000,
   /** How many of them may be of callers without a key that the process knows; further ones get 503 `overloaded`. */
   maxRequestsInFlightWithoutKey: 2_000,
-  /** Requests that clients have sent ahead on all connections together, beyond which the bound below applies. */
-  maxRequestsAhead: 1_500,
-  /** Requests sent ahead on one connection; it is cut if it has more while all together have more than the bound above. */
-  maxRequestsAheadPerConnection: 100,
+  /** How many of those are left to keys that are being looked up, which may be valid. */
+  requestsInFlightForLookUps: 500,
+  /** Requests that clients have sent ahead on all connections together, of which one may have a fifth of what is left. */
+  maxRequestsAhead: 5_000,
   /** Long lists being sent at once, each of which holds up to two batches; further ones get 503 `overloaded`. */
   maxLongLists: 200,
   /** Subscriptions at once, in addition to the requests in flight; further ones get 503 `overloaded`. */

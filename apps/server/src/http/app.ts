@@ -35,7 +35,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const isTrustedProxy = createTrustFunction(options.trustedProxies);
   const nowMs = () => services.clock().getTime();
   const connections = new Connections({ ...options, bounds, isTrustedProxy });
-  const requestsInFlight = new RequestsInFlight(bounds.maxRequestsInFlight, bounds.maxRequestsInFlightWithoutKey);
+  const requestsInFlight = new RequestsInFlight(bounds);
   const longLists = new LongLists({ metrics, maxLongLists: bounds.maxLongLists });
   const subscriptions = new Subscriptions({
     longLists,

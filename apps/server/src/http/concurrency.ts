@@ -33,23 +33,30 @@ export class KeyedSemaphore {
   }
 }
 
-/** The names under which all requests are counted; no key and no address has such a name. */
+/** The names under which the requests of many callers are counted; no key and no address has such a name. */
 const ALL = 'all';
-const ALL_WITHOUT_KEY = 'all without a key';
+const WITHOUT_KEY = 'all without a key that is known';
+const NO_KEY = 'all without a key';
 
-/** What callers have in flight of requests that were admitted: not what exists, or nobody's unread responses would count. */
+/** What is known of the key of a caller. */
+export type CallerKind = 'key' | 'key being looked up' | 'no key';
+
+export interface RequestsInFlightBounds {
+  /** At once, of all callers together. */
+  readonly maxRequestsInFlight: number;
+  /** How many of them may be of callers whose key is missing, invalid or being looked up: they leave room for the others. */
+  readonly maxRequestsInFlightWithoutKey: number;
+  /** How many of those are left to keys that are being looked up, which may be valid. */
+  readonly requestsInFlightForLookUps: number;
+}
+
+/** What callers have in flight from their admission to the end of the response: requests that are refused count, too. */
 export class RequestsInFlight {
   readonly #acquired = new KeyedSemaphore();
-  readonly #max: number;
-  readonly #maxWithoutKey: number;
+  readonly #bounds: RequestsInFlightBounds;
 
-  /**
-   * @param max at once, of all callers together
-   * @param maxWithoutKey how many of them may be of callers without a key that is known: they leave room for the others
-   */
-  constructor(max: number, maxWithoutKey: number) {
-    this.#max = max;
-    this.#maxWithoutKey = maxWithoutKey;
+  constructor(bounds: RequestsInFlightBounds) {
+    this.#bounds = bounds;
   }
 
   get count(): number {
@@ -57,19 +64,26 @@ export class RequestsInFlight {
   }
 
   /** @returns the code of the refusal if the caller, or all callers together, have the maximum in flight */
-  acquire(name: string, hasKey: boolean, calls: number): Release | ErrorCode {
-    const max = hasKey ? KEY_REQUESTS_IN_FLIGHT_MAX : ADDRESS_REQUESTS_IN_FLIGHT_MAX;
+  acquire(name: string, kind: CallerKind, calls: number): Release | ErrorCode {
+    const { maxRequestsInFlight, maxRequestsInFlightWithoutKey, requestsInFlightForLookUps } = this.#bounds;
+    const max = kind === 'key' ? KEY_REQUESTS_IN_FLIGHT_MAX : ADDRESS_REQUESTS_IN_FLIGHT_MAX;
     // A batch that could never fit is refused later, as an invalid request.
-    const ofCaller = this.#acquired.tryAcquire(name, hasKey && calls <= max ? calls : 1, max);
+    const ofCaller = this.#acquired.tryAcquire(name, kind === 'key' && calls <= max ? calls : 1, max);
     if (ofCaller === undefined) return 'too_many_in_flight';
-    const ofAll = this.#acquired.tryAcquire(ALL, 1, this.#max);
-    const ofAllWithoutKey = hasKey ? () => {} : this.#acquired.tryAcquire(ALL_WITHOUT_KEY, 1, this.#maxWithoutKey);
+    const releases = [ofCaller];
     const release = () => {
-      ofCaller();
-      ofAll?.();
-      ofAllWithoutKey?.();
+      for (const each of releases) each();
     };
-    if (ofAll !== undefined && ofAllWithoutKey !== undefined) return release;
+    const fits = (all: string, maxOfAll: number): boolean => {
+      const ofAll = this.#acquired.tryAcquire(all, 1, maxOfAll);
+      if (ofAll !== undefined) releases.push(ofAll);
+      return ofAll !== undefined;
+    };
+    const isAdmitted =
+      fits(ALL, maxRequestsInFlight) &&
+      (kind === 'key' || fits(WITHOUT_KEY, maxRequestsInFlightWithoutKey)) &&
+      (kind !== 'no key' || fits(NO_KEY, maxRequestsInFlightWithoutKey - requestsInFlightForLookUps));
+    if (isAdmitted) return release;
     release();
     return 'overloaded';
   }

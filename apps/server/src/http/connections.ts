@@ -53,6 +53,9 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
 /** How long reading continues on a connection after its last response: a reset could otherwise destroy the response. */
 const LINGER_MS = 1_000;
 
+/** The share of a connection in the requests that may still be sent ahead. */
+const AHEAD_SHARE = 1 / 5;
+
 /** How often readers are looked at within the time after which one that is too slow is cut. */
 const READER_LOOKS = 8;
 
@@ -99,7 +102,7 @@ export class Connections {
         optimizeEmptyRequests: true,
       },
       (request, response) => {
-        if (this.#count(request, response)) serve(request, response);
+        if (this.#mayServe(request, response)) serve(request, response);
       },
     );
     server.maxConnections = bounds.maxConnections;
@@ -130,17 +133,17 @@ export class Connections {
 
   /**
    * Counts a request of a connection. Node makes requests of all that it reads at once, some thousand from 64 kB, and each
-   * holds memory until the responses before it have been read. A connection is therefore cut if it has sent more ahead than
-   * one may, and all together have, too.
+   * holds memory until the responses before it have been read. A connection is therefore cut if it has more requests ahead
+   * than a fifth of what all connections together may still have: one alone may have some hundred, one of many a few.
    *
    * @returns false if the request is not to be served, because its connection was cut
    */
-  #count({ socket }: IncomingMessage, response: ServerResponse): boolean {
+  #mayServe({ socket }: IncomingMessage, response: ServerResponse): boolean {
     const connection = this.#open.get(socket);
     // What Node had read of a connection before it was cut still becomes requests.
     if (connection === undefined || socket.destroyed) return false;
-    const { maxRequestsAhead, maxRequestsAheadPerConnection } = this.#options.bounds;
-    if (connection.requestsInFlight > maxRequestsAheadPerConnection && this.#requestsAhead >= maxRequestsAhead) {
+    const left = this.#options.bounds.maxRequestsAhead - this.#requestsAhead;
+    if (connection.requestsInFlight > left * AHEAD_SHARE) {
       socket.destroy();
       return false;
     }

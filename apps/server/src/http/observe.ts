@@ -4,6 +4,7 @@ import type { ApiKeyId } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import type { Logger } from 'pino';
+import { hideCredentials } from '../operations/logger.ts';
 import type { HttpMetrics } from '../operations/metrics.ts';
 import { clientAddressOf } from './address.ts';
 
@@ -133,6 +134,10 @@ function announceDeprecation(request: FastifyRequest, reply: FastifyReply, metri
 const URL_MAX_LENGTH = 500;
 const USER_AGENT_MAX_LENGTH = 200;
 
+/** What is left of a credential that is cut could not be recognized, so credentials are masked before. */
+const cut = (text: string | undefined, maxLength: number): string | undefined =>
+  text === undefined || text.length <= maxLength ? text : hideCredentials(text).slice(0, maxLength);
+
 /** Logs a request in one line when its response has ended. */
 function logWhenClosed(request: FastifyRequest, reply: FastifyReply, level: 'info' | 'debug'): void {
   // Read here, because the address is not known any more after the client has left.
@@ -143,14 +148,14 @@ function logWhenClosed(request: FastifyRequest, reply: FastifyReply, level: 'inf
     const fields = {
       ...logFieldsOf(request),
       method,
-      url: originalUrl.slice(0, URL_MAX_LENGTH),
+      url: cut(originalUrl, URL_MAX_LENGTH),
       status: sentStatusOf(reply),
       errorCode: request.errorCode,
       durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
       // Includes the headers, and bytes that a client which left has not received.
       bytes: socket.bytesWritten - bytesBefore,
       clientAddress,
-      userAgent: headers['user-agent']?.slice(0, USER_AGENT_MAX_LENGTH),
+      userAgent: cut(headers['user-agent'], USER_AGENT_MAX_LENGTH),
       isCut: reply.raw.writableFinished ? undefined : true,
     };
     request.log[level](fields, 'request completed');

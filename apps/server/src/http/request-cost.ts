@@ -1,5 +1,6 @@
+import { KEY_REQUESTS_IN_FLIGHT_MAX } from '@petstore/domain';
+import { canEverFit, type Subject } from '@petstore/rate-limit';
 import type { FastifyRequest } from 'fastify';
-import { malformationOf } from './malformed-requests.ts';
 
 /** What a request takes from the limits of its key. Without a key it takes 1 from the limits of its address. */
 export interface RequestCost {
@@ -16,8 +17,11 @@ declare module 'fastify' {
   }
 }
 
-const ONE_CALL: RequestCost = { calls: 1, charged: 1 };
+export const ONE_CALL: RequestCost = { calls: 1, charged: 1 };
 
-/** What is malformed costs one call: it has no route that says more. */
 export const costOf = (request: FastifyRequest): RequestCost =>
-  (malformationOf(request) === undefined && request.routeOptions.config.costOf?.(request)) || ONE_CALL;
+  request.routeOptions.config.costOf?.(request) ?? ONE_CALL;
+
+/** Whether a request would be admitted if its key had made no other. */
+export const canFit = (subject: Subject, { calls, charged }: RequestCost): boolean =>
+  calls === 1 || (canEverFit(subject, charged) && calls <= KEY_REQUESTS_IN_FLIGHT_MAX);

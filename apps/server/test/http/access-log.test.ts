@@ -72,6 +72,15 @@ test.each([
   expect(await lineOf(requestId)).not.toHaveProperty('traceId');
 });
 
+test('nothing of a secret is left in what is cut', async () => {
+  const encoded = app.key.replaceAll('_', '%5F');
+  const url = '/v1/pets/1?a='.padEnd(500 - 38, 'a') + encoded;
+  await app.fetch(url, { headers: { 'x-request-id': 'cut', 'user-agent': `${'a'.repeat(200 - 39)} ${encoded}` } });
+  const line = await lineOf('cut');
+  expect(line?.['url']).toMatch(/=a+pso_demo_\w{8}_\*{3}$/);
+  expect(line?.['userAgent']).toMatch(/^a+ pso_demo_\w{8}_\*{3}$/);
+});
+
 test('what the parser refuses is a line, too', async () => {
   const { status } = await sendOne('GET / HTTP/9.9\r\n\r\n', { port: app.port });
   const line = app.logLines.find(({ errorCode }) => errorCode === 'invalid_request');

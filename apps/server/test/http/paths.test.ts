@@ -1,11 +1,13 @@
 import type { ErrorCode } from '@petstore/api';
-import { INT64_MAX, INT64_MIN } from '@petstore/domain';
+import { INT64_MAX, INT64_MIN, StorageUnavailableError } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { createKey, planOf } from '../support/keys.ts';
+import { overriding } from '../support/overriding.ts';
+import { request } from './support/counting-app.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { importOrders, importPets, pendingOrder } from './support/orders.ts';
 import { type RawResponse, sendOne } from './support/raw-http.ts';
-import { useTestApp } from './support/test-app.ts';
+import { startTestApp, useTestApp } from './support/test-app.ts';
 
 const app = await useTestApp();
 await importOrders(
@@ -135,5 +137,32 @@ describe('a malformed URL is 400 before anything else', () => {
     expect(await remaining('/v1/store/orders')).toBe('9');
     await send('GET', '/v1/%', key);
     expect(await remaining('/v1/store/orders')).toBe('7');
+  });
+
+  test('it is not told to wait if its key is over its limit', async () => {
+    const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+    expect((await send('GET', '/v1/store/orders', key)).status).toBe(200);
+    expect((await send('GET', '/v1/store/orders', key)).headers).toHaveProperty('retry-after');
+    const { status, headers } = await send('GET', '/v1/%', key);
+    expect(status).toBe(400);
+    expect(headers).toMatchObject({ 'x-ratelimit-remaining': '0' });
+    expect(headers).not.toHaveProperty('retry-after');
+  });
+
+  test('it is 400 also if its key cannot be looked up', async () => {
+    await using failing = await startTestApp({
+      wrap: {
+        apiKeys: (apiKeys) =>
+          overriding(apiKeys, {
+            async findSecret() {
+              throw new StorageUnavailableError('PostgreSQL does not respond.');
+            },
+          }),
+      },
+    });
+    const key = (await createKey(failing.persistence)).text;
+    const sendFailing = (target: string) => sendOne(request(target, key), { port: failing.port });
+    expect((await sendFailing('/v1/store/orders')).status).toBe(503);
+    await expectError(await sendFailing('/v1/%'), 'invalid_request');
   });
 });

@@ -291,7 +291,7 @@ describe.concurrent('requests in progress', () => {
 
   test('without a key leave room for those with keys', async ({ expect }) => {
     const { app: counting, hold } = await startCountingApp({
-      bounds: { maxRequestsInFlight: 4, maxRequestsInFlightWithoutKey: 2 },
+      bounds: { maxRequestsInFlight: 4, maxRequestsInFlightWithoutKey: 2, requestsInFlightForLookUps: 0 },
     });
     await using app = counting;
     for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/pets/1')).status).toBe(404);
@@ -304,6 +304,17 @@ describe.concurrent('requests in progress', () => {
     letGo();
     for (const { status } of await Promise.all(two)) expect(status).toBe(401);
     expect((await app.fetch('/docs', { key: null })).status).toBe(200);
+  });
+
+  test('without a key leave room for keys that are being looked up, which may be valid', async ({ expect }) => {
+    await using app = await startTestApp({
+      bounds: { maxRequestsInFlightWithoutKey: 1, requestsInFlightForLookUps: 1 },
+    });
+    expect((await app.fetch('/docs', { key: null })).status).toBe(503);
+    await expectError(await app.fetch('/v1/pets/1', { key: null }), 'overloaded');
+    await expectError(await app.fetch('/v1/pets/1', { key: forgedKey() }), 'overloaded');
+    const { text: unknown } = await createKey(app.persistence);
+    expect((await app.fetch('/v1/pets/1', { key: unknown })).status).toBe(404);
   });
 
   test('are bounded for all callers together, refused before any look-up, and admitted again when they are fewer', async ({

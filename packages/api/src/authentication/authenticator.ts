@@ -12,7 +12,7 @@ export type Authentication =
 /** A key that has to be looked up. */
 export interface KeyLookUp {
   readonly type: 'look-up';
-  /** The key's owner, if this process has known the key recently; `undefined` for a key never seen, which may be forged. */
+  /** The key's owner, if this process knew the key 65 s ago; `undefined` for any other key, which may be forged. */
   readonly knownPrincipal?: ApiKeyPrincipal;
   /**
    * Looks the key up. Concurrent callers share one look-up.

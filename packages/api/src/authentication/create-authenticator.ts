@@ -84,7 +84,8 @@ class CachingAuthenticator implements Authenticator {
       if (nowMs >= known.retryAtMs) this.#refreshInBackground(known, text);
       return this.#judge(known);
     }
-    return { type: 'look-up', lookUp, knownPrincipal: known.principal };
+    // A key that was not looked up for longer is as good as unknown.
+    return { type: 'look-up', lookUp, ...(isWithinGrace(known, nowMs) && { knownPrincipal: known.principal }) };
   }
 
   async identifyAnew(authorization = ''): Promise<Authentication> {
