@@ -373,14 +373,14 @@ const SERVER: readonly Mutant[] = [
   {
     name: 'a batch counts as one request',
     file: `${HTTP}/admission.ts`,
-    from: 'fits ? cost.charged : 1',
+    from: 'fits ? charged : 1',
     to: '1',
     ...byServer('http/trpc'),
   },
   {
     name: 'while storage is away requests without a key get 401',
     file: `${HTTP}/admission.ts`,
-    from: `if (!this.#options.isStorageAvailable()) return refusalOf('service_unavailable');\n    const { outcome }`,
+    from: `if (!this.#control.isStorageAvailable()) return refusalOf('service_unavailable');\n    const { outcome }`,
     to: `const { outcome }`,
     ...byServer('http/unavailable'),
   },
@@ -442,7 +442,7 @@ const SERVER: readonly Mutant[] = [
   },
   {
     name: 'EVENTS_RETENTION has no effect',
-    file: 'apps/server/src/operations/event-upkeep.ts',
+    file: 'apps/server/src/operations/event-cleanup.ts',
     from: 'now.getTime() - retentionMs',
     to: 'now.getTime() - 30 * 24 * 3_600_000',
     ...byServer('process/events'),
