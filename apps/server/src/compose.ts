@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
+import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
 import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { readCommit } from '@petstore/runtime';
@@ -28,7 +28,7 @@ import {
 import { createLogger, logLibraryOutput } from './operations/logger.ts';
 import { Metrics } from './operations/metrics.ts';
 import { openLimiter } from './operations/open-limiter.ts';
-import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
+import { DEPRECATED_OPERATIONS, OPERATIONS } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
@@ -90,11 +90,11 @@ export async function startServer(
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
   const health = new Health();
-  const sunsetOverrides = petsSunset(settings.petsSunsetAt);
   const metrics = new Metrics({
     commit: readCommit(),
     operations: OPERATIONS,
-    sunsets: sunsetsOf(sunsetOverrides),
+    deprecatedOperations: DEPRECATED_OPERATIONS,
+    sunsetAt: settings.petsSunsetAt,
   });
   const { registry } = metrics;
   addHealthMetrics(registry, health);
@@ -173,7 +173,7 @@ export async function startServer(
       events,
       limiter,
       clock,
-      sunsetOverrides,
+      petsSunsetAt: settings.petsSunsetAt,
     },
     authenticator,
     keyWatch,

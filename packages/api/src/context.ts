@@ -1,6 +1,5 @@
 import type { Clock, OrderBatch, OrderEventLog, OrderRepository, PetRepository, Principal } from '@petstore/domain';
 import type { RateLimiter, RateLimitSnapshot } from '@petstore/rate-limit';
-import type { SunsetOverrides } from './rest/sunset.ts';
 
 /** The dependencies of procedures, built once at start. */
 export interface Services {
@@ -19,8 +18,8 @@ export interface Services {
   /** Reads the status of a caller. Requests are counted when they are admitted. */
   readonly limiter: Pick<RateLimiter, 'peek'>;
   readonly clock: Clock;
-  /** @default what the operations' contracts say */
-  readonly sunsetOverrides?: SunsetOverrides;
+  /** When `pets.get`, the one deprecated operation, ends. */
+  readonly petsSunsetAt: Date;
 }
 
 /** What a procedure is given: the services, and who called it. */
@@ -48,13 +47,13 @@ type Delivery =
   | { readonly type: 'in-process' }
   /** The caller reads batches over tRPC. */
   | { readonly type: 'batches'; readonly begin: BeginList }
-  /** The caller reads one array over tRPC, because its link does not stream. */
+  /** The caller reads one array over tRPC, because its link does not stream. Making its text holds up all others. */
   | { readonly type: 'array'; readonly begin: BeginList };
 
 /**
  * Begins a list over tRPC.
  *
- * @throws ApiError (as a rejection) `too_many_in_flight` if the list is long and its caller has too many in flight;
- *   `overloaded` if all callers together have too many
+ * @throws ApiError (as a rejection) `too_many_in_flight` if the list is long or an array, and its caller has too many of
+ *   them in flight; `overloaded` if all callers together have too many
  */
 export type BeginList = (batches: AsyncIterable<OrderBatch>) => Promise<AsyncIterable<OrderBatch>>;

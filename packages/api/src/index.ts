@@ -16,11 +16,10 @@ export {
 } from './openapi/versions.ts';
 export type { ProcedureContract, RestBinding, RestContract } from './procedure-contract.ts';
 export type { FollowedOrderEvent } from './procedures/orders/follow-order-events.ts';
-export { petsSunset } from './procedures/pets/get-pet.contract.ts';
+export { deprecationFields } from './rest/deprecation-fields.ts';
 export type { JsonPiece } from './rest/order-json.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';
-export { deprecationFields, type SunsetOverrides, sunsetOf } from './rest/sunset.ts';
 export { type AppRouter, appRouter, createCaller, type Procedures, procedureContracts } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

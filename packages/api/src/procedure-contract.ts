@@ -5,8 +5,8 @@ import type { ApiVersion } from './openapi/versions.ts';
 import type { RestResult } from './rest/rest-route.ts';
 
 /**
- * Describes a procedure as plain data beside it. The contract is the procedure's tRPC metadata; the REST routes, the
- * OpenAPI documents and the costs of requests are derived from it.
+ * Describes a procedure as plain data beside it. The contract is the procedure's tRPC metadata, from which tRPC's middleware
+ * takes who may call it; the REST routes, the OpenAPI documents and the costs of requests are derived from it, too.
  */
 export type ProcedureContract = CallContract & (RestContract | { readonly openapi?: undefined });
 
@@ -15,9 +15,11 @@ interface CallContract {
   readonly type: 'query' | 'mutation' | 'subscription';
   /** @default the procedure takes no input */
   readonly input?: ZodObject | ZodOptional<ZodObject>;
+  /** Who may call it: read-only keys may call no mutation in any case. @default 'all keys' */
+  readonly access?: 'all keys' | 'internal';
   /** `free` calls do not count against the limits of their key. @default 'counted' */
   readonly cost?: 'free' | 'counted';
-  /** Whether the procedure begins its response with `Context.list`: over tRPC it may be a long list. @default false */
+  /** Whether the result is a list in batches, which a link that streams receives one by one. @default false */
   readonly streams?: boolean;
 }
 
@@ -42,13 +44,8 @@ interface RestFacts {
   readonly errors: readonly ErrorCode[];
   /** The message for a typical wrong input, as the document shows it. @default the catalogue's message */
   readonly invalidRequest?: string;
-  /** Until when a deprecated operation (RFC 9745) works, unless `Services.sunsetOverrides` says otherwise. */
-  readonly deprecation?: Deprecation;
-}
-
-interface Deprecation {
-  readonly deprecatedAt: Date;
-  readonly sunsetAt: Date;
+  /** Since when the operation is deprecated (RFC 9745), and when it ends (RFC 8594) unless a setting says otherwise. */
+  readonly deprecation?: { readonly deprecatedAt: Date; readonly sunsetAt: Date };
 }
 
 interface RestBody {

@@ -1,25 +1,15 @@
 import type { AnyTRPCMutationProcedure, AnyTRPCProcedure, AnyTRPCQueryProcedure } from '@trpc/server';
 import type { ProcedureContract } from './procedure-contract.ts';
-import { getCurrentLimitsContract } from './procedures/limits/get-current-limits.contract.ts';
-import { getCurrentLimits } from './procedures/limits/get-current-limits.ts';
-import { cancelOrderContract } from './procedures/orders/cancel-order.contract.ts';
-import { cancelOrder } from './procedures/orders/cancel-order.ts';
-import { completeOrderContract } from './procedures/orders/complete-order.contract.ts';
-import { completeOrder } from './procedures/orders/complete-order.ts';
-import { followOrderEventsContract } from './procedures/orders/follow-order-events.contract.ts';
-import { followOrderEvents } from './procedures/orders/follow-order-events.ts';
-import { getOrderContract } from './procedures/orders/get-order.contract.ts';
-import { getOrder } from './procedures/orders/get-order.ts';
-import { listOrdersContract } from './procedures/orders/list-orders.contract.ts';
-import { listOrders } from './procedures/orders/list-orders.ts';
-import { placeOrderContract } from './procedures/orders/place-order.contract.ts';
-import { placeOrder } from './procedures/orders/place-order.ts';
-import { shipOrderContract } from './procedures/orders/ship-order.contract.ts';
-import { shipOrder } from './procedures/orders/ship-order.ts';
-import { getPetContract } from './procedures/pets/get-pet.contract.ts';
-import { getPet } from './procedures/pets/get-pet.ts';
-import { listOrdersPageContract } from './procedures/v2/orders/list-orders.contract.ts';
-import { listOrdersPage } from './procedures/v2/orders/list-orders-page.ts';
+import { getCurrentLimits, getCurrentLimitsContract } from './procedures/limits/get-current-limits.ts';
+import { cancelOrder, cancelOrderContract } from './procedures/orders/cancel-order.ts';
+import { completeOrder, completeOrderContract } from './procedures/orders/complete-order.ts';
+import { followOrderEvents, followOrderEventsContract } from './procedures/orders/follow-order-events.ts';
+import { getOrder, getOrderContract } from './procedures/orders/get-order.ts';
+import { listOrders, listOrdersContract } from './procedures/orders/list-orders.ts';
+import { placeOrder, placeOrderContract } from './procedures/orders/place-order.ts';
+import { shipOrder, shipOrderContract } from './procedures/orders/ship-order.ts';
+import { getPet, getPetContract } from './procedures/pets/get-pet.ts';
+import { listOrdersPage, listOrdersPageContract } from './procedures/v2/orders/list-orders-page.ts';
 import { createCallerFactory, router } from './trpc/trpc.ts';
 
 /** Every procedure there is. */

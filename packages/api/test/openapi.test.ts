@@ -8,11 +8,10 @@ import {
   ERROR_CATALOGUE,
   type ErrorCode,
   openApiDocument,
-  petsSunset,
   restRoutes,
   toErrorResponse,
 } from '../src/index.ts';
-import { getPetContract } from '../src/procedures/pets/get-pet.contract.ts';
+import { getPetContract } from '../src/procedures/pets/get-pet.ts';
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const { paths, components } = committed;
@@ -266,7 +265,7 @@ describe('the document', () => {
       'x-badges': [{ name: `Sunset ${date}`, color: 'orange' }],
     });
     expect(shown(committed)).toEqual(sunset('2027-06-30'));
-    const served = openApiDocument({ servers: [], sunsetOverrides: petsSunset(new Date('2030-01-02T03:04:05Z')) });
+    const served = openApiDocument({ servers: [], petsSunsetAt: new Date('2030-01-02T03:04:05Z') });
     expect(shown(served)).toEqual(sunset('2030-01-02'));
     expect(operationsOf(served)['listOrders']).toEqual(operationsOf(committed)['listOrders']);
   });
@@ -274,7 +273,7 @@ describe('the document', () => {
   test('shows the headers of a deprecation as they are sent: as committed, or as the installation says', () => {
     const examplesOf = (sunsetAt?: Date) => {
       const { headers } =
-        openApiDocument({ servers: [], ...(sunsetAt && { sunsetOverrides: petsSunset(sunsetAt) }) }).components ?? {};
+        openApiDocument({ servers: [], ...(sunsetAt && { petsSunsetAt: sunsetAt }) }).components ?? {};
       return Object.fromEntries(
         Object.entries(headers ?? {}).flatMap(([name, header]) =>
           /(Deprecation|Sunset)$/.test(name) && 'example' in header ? [[name, header.example]] : [],
@@ -292,7 +291,7 @@ describe('the document', () => {
     expect(examplesOf()).toEqual(shown(deprecation, sunset));
     expect(examplesOf(new Date('2030-01-02T03:04:05Z'))).toEqual(shown(deprecation, 'Wed, 02 Jan 2030 03:04:05 GMT'));
     expect(examplesOf(new Date('2026-01-01T00:00:00Z'))).toEqual(shown('@1767225600', 'Thu, 01 Jan 2026 00:00:00 GMT'));
-    const served = openApiDocument({ servers: [], sunsetOverrides: petsSunset(new Date('2030-01-02T03:04:05Z')) });
+    const served = openApiDocument({ servers: [], petsSunsetAt: new Date('2030-01-02T03:04:05Z') });
     expect(JSON.stringify(served)).not.toMatch(/30 Jun 2027|2027-06-30/);
     const dates = /\d\d \w{3} 20\d\d|@\d{10}/;
     expect(JSON.stringify(committed.paths)).not.toMatch(dates);

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiDocument, procedureContracts, restRoutes } from '../src/index.ts';
 import { readInt64 } from '../src/int64.ts';
 import { type ApiVersion, DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
-import { cancelOrderContract } from '../src/procedures/orders/cancel-order.contract.ts';
-import { listOrdersPageContract } from '../src/procedures/v2/orders/list-orders.contract.ts';
+import { cancelOrderContract } from '../src/procedures/orders/cancel-order.ts';
+import { listOrdersPageContract } from '../src/procedures/v2/orders/list-orders-page.ts';
 import { EXTERNAL, INTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
 
 let api: TestApi;
@@ -28,13 +28,13 @@ describe('mounted routes, document and procedures', () => {
             deprecated: contract.rest.deprecation !== undefined,
           })),
     );
-    const fromRoutes = restRoutes.map(({ procedure, deprecation, ...route }) => ({
+    const fromRoutes = restRoutes.map(({ procedure, deprecatedAt, ...route }) => ({
       procedure,
       apiVersion: route.apiVersion,
       method: route.method,
       path: route.path,
       operationId: route.operationId,
-      deprecated: deprecation !== undefined,
+      deprecated: deprecatedAt !== undefined,
       successStatus: route.successStatus,
     }));
     const fromDocument = DOCUMENTED_VERSIONS.flatMap(({ version }) =>

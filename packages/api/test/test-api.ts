@@ -3,7 +3,7 @@ import { orderId, petId } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { InProcessLimiter } from '@petstore/rate-limit';
 import { createTestDatabase, type DatabaseTemplate, type ManualClock, manualClock } from '@petstore/testing';
-import { type Context, createCaller, petsSunset, type RestResult, restRoutes, type Services } from '../src/index.ts';
+import { type Context, createCaller, type RestResult, restRoutes, type Services } from '../src/index.ts';
 
 /** An empty database of the newest schema. */
 const MIGRATED: DatabaseTemplate = {
@@ -68,7 +68,7 @@ export async function startTestApi(): Promise<TestApi> {
     events,
     limiter,
     clock,
-    sunsetOverrides: petsSunset(PETS_SUNSET_AT),
+    petsSunsetAt: PETS_SUNSET_AT,
   };
   const contextOf = (who: Principal): Context => ({
     services,

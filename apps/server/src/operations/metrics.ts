@@ -48,8 +48,9 @@ export interface MetricsOptions {
   readonly commit: string | undefined;
   /** The operations whose series of failures begin at 0. */
   readonly operations: Iterable<string>;
-  /** When each deprecated operation ends. */
-  readonly sunsets: ReadonlyMap<string, Date>;
+  /** The operations that end at the time below. */
+  readonly deprecatedOperations: readonly string[];
+  readonly sunsetAt: Date;
 }
 
 /** What the public listener counts. The methods run for every request, so they are cheap and never throw. */
@@ -133,7 +134,7 @@ export class Metrics {
   /** The keys with a series, by operation. */
   readonly #deprecatedKeys = new Map<string, Set<string>>();
 
-  constructor({ commit = '', operations, sunsets }: MetricsOptions) {
+  constructor({ commit = '', operations, deprecatedOperations, sunsetAt }: MetricsOptions) {
     collectDefaultMetrics({ register: this.registry });
     for (const name of MISNAMED) this.registry.removeSingleMetric(name);
     new Gauge({
@@ -153,7 +154,7 @@ export class Metrics {
       labelNames: ['operation'],
       registers: this.#registers,
     });
-    for (const [operation, at] of sunsets) sunset.set({ operation }, at.getTime() / 1_000);
+    for (const operation of deprecatedOperations) sunset.set({ operation }, sunsetAt.getTime() / 1_000);
     this.#beginWithZeros(operations);
   }
 

@@ -1,4 +1,4 @@
-import { procedureContracts, restRoutes, type SunsetOverrides, sunsetOf } from '@petstore/api';
+import { procedureContracts, restRoutes } from '@petstore/api';
 
 /** The names under which requests are counted: all operations and procedures. */
 export const OPERATIONS: ReadonlySet<string> = new Set([
@@ -6,10 +6,7 @@ export const OPERATIONS: ReadonlySet<string> = new Set([
   ...procedureContracts.keys(),
 ]);
 
-/** When each deprecated operation ends. @param overrides dates that replace those of the contracts */
-export const sunsetsOf = (overrides: SunsetOverrides): ReadonlyMap<string, Date> =>
-  new Map(
-    restRoutes.flatMap(({ operationId, deprecation }) =>
-      deprecation === undefined ? [] : [[operationId, sunsetOf(operationId, deprecation, overrides)] as const],
-    ),
-  );
+/** The operations that end at the setting PETS_SUNSET_AT. */
+export const DEPRECATED_OPERATIONS: readonly string[] = restRoutes.flatMap(({ operationId, deprecatedAt }) =>
+  deprecatedAt === undefined ? [] : [operationId],
+);

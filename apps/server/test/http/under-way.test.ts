@@ -107,6 +107,20 @@ describe.concurrent('long lists in progress', () => {
     await after.text();
   });
 
+  test('that tRPC sends as one array are one at a time for a key', async ({ expect }) => {
+    const lists = heldLists();
+    await using app = await startHolding(lists);
+    const key = await businessKey(app);
+    const array = (by: string) => app.fetch('/trpc/orders.list', { key: by });
+    const first = array(key);
+    await expect.poll(async () => (await app.fetch('/trpc/orders.list', { key })).status, SOON).toBe(429);
+    const refused = (await (await array(key)).json()) as { error: { json: { data: unknown } } }; // as tRPC has it
+    expect(refused.error.json.data).toMatchObject({ httpStatus: 429, errorCode: 'too_many_in_flight' });
+    const other = array(app.key);
+    lists.letGo();
+    for (const { status } of await Promise.all([first, other])) expect(status).toBe(200);
+  });
+
   test('over REST and tRPC count together, each list of a batch on its own', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);

@@ -2,8 +2,8 @@ import type { OpenAPIObject } from 'trpc-to-openapi';
 import v1 from '../../openapi.json' with { type: 'json' };
 import v2 from '../../openapi.v2.json' with { type: 'json' };
 import type { Stability } from '../procedure-contract.ts';
-import { getPetContract } from '../procedures/pets/get-pet.contract.ts';
-import { deprecationFields, type SunsetOverrides } from '../rest/sunset.ts';
+import { getPetContract } from '../procedures/pets/get-pet.ts';
+import { deprecationFields } from '../rest/deprecation-fields.ts';
 import { stabilityExtensions } from './stability.ts';
 import { API_VERSIONS, type ApiVersion, DEPRECATION_GUIDE_PATH } from './versions.ts';
 
@@ -25,8 +25,8 @@ export interface DocumentOptions {
   /** @default 'v1' */
   readonly version?: ApiVersion;
   readonly servers: readonly DocumentServer[];
-  /** @default the dates of the committed document */
-  readonly sunsetOverrides?: SunsetOverrides;
+  /** When `getPetById`, the one deprecated operation, ends. @default the date of the committed document */
+  readonly petsSunsetAt?: Date;
   /** Where callers of this installation find help: a `mailto:` or `https:` URI. */
   readonly supportContact?: string | undefined;
   /** Where callers see whether the service works. */
@@ -35,19 +35,18 @@ export interface DocumentOptions {
 
 /** The committed OpenAPI 3.1 document of one version, adapted to this installation. */
 export function openApiDocument(options: DocumentOptions): OpenAPIObject {
-  const { version = 'v1', servers, sunsetOverrides = {} } = options;
+  const { version = 'v1', servers, petsSunsetAt } = options;
   const document = COMMITTED[version] as unknown as OpenAPIObject; // TypeScript widens what it reads of a JSON file
   const { externalDocs, paths, components } = document;
-  const [anySunsetAt] = Object.values(sunsetOverrides);
   const site = servers[0]?.url.replace(/\/v\d+$/, '');
   return {
     ...document,
     info: withSupport(document.info, options),
     ...(site !== undefined && { externalDocs: { ...externalDocs, url: site + API_VERSIONS[version].referencePath } }),
     servers: describeServers(servers),
-    paths: mapOperations(paths, (operation) => withSunset(withGuide(operation, site), sunsetOverrides)),
-    ...(anySunsetAt && {
-      components: { ...components, headers: withSunsetExamples(components?.headers, anySunsetAt) },
+    paths: mapOperations(paths, (operation) => withSunset(withGuide(operation, site), petsSunsetAt)),
+    ...(petsSunsetAt && {
+      components: { ...components, headers: withSunsetExamples(components?.headers, petsSunsetAt) },
     }),
   };
 }
@@ -85,8 +84,7 @@ function withGuide(operation: Operation, site: string | undefined): Operation {
   return { ...operation, externalDocs: { ...(externalDocs as object), url: site + DEPRECATION_GUIDE_PATH } };
 }
 
-function withSunset(operation: Operation, sunsetOverrides: SunsetOverrides): Operation {
-  const sunsetAt = sunsetOverrides[String(operation['operationId'])];
+function withSunset(operation: Operation, sunsetAt: Date | undefined): Operation {
   if (sunsetAt === undefined || !('x-sunset' in operation)) return operation;
   const stability = (operation['x-stability'] as Stability | undefined) ?? 'stable'; // from the procedure's metadata
   return { ...operation, ...stabilityExtensions(stability, sunsetAt) };

@@ -21,8 +21,8 @@ export interface RestRoute {
   readonly successStatus: 200 | 204;
   /** Whether the operation has query parameters. */
   readonly takesQuery: boolean;
-  /** Present if the operation is deprecated: its dates by RFC 9745 and, unless overridden, RFC 8594. */
-  readonly deprecation?: { readonly deprecatedAt: Date; readonly sunsetAt: Date };
+  /** Since when the operation is deprecated (RFC 9745), if it is. It ends at `Services.petsSunsetAt`: no other operation is deprecated. */
+  readonly deprecatedAt?: Date;
   /**
    * Runs the procedure.
    *

@@ -3,7 +3,7 @@ import { readInt64 } from '../int64.ts';
 import { API_VERSIONS, type ApiVersion } from '../openapi/versions.ts';
 import type { ProcedureContract, RestContract } from '../procedure-contract.ts';
 import { createCaller, procedureContracts } from '../router.ts';
-import { requireChangesAllowed } from '../trpc/permission.ts';
+import { requirePermission } from '../trpc/permission.ts';
 import { createQueryReader } from './query.ts';
 import type { RestResult, RestRoute } from './rest-route.ts';
 
@@ -17,9 +17,10 @@ export const restRoutes: readonly RestRoute[] = [...procedureContracts].flatMap(
 /** The input consists of the path parameters and, if the version has any, the query parameters. No operation has a body. */
 function createRestRoute(
   procedure: string,
-  { type, input, openapi, rest }: RestContract & Pick<ProcedureContract, 'type'>,
+  contract: ProcedureContract & RestContract,
   apiVersion: ApiVersion,
 ): RestRoute {
+  const { input, openapi, rest } = contract;
   const { operationId, method, path } = openapi;
   const { takesQuery } = API_VERSIONS[apiVersion];
   const pathParameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
@@ -35,9 +36,9 @@ function createRestRoute(
     path,
     successStatus: serialize === undefined ? 204 : 200,
     takesQuery,
-    ...(rest.deprecation && { deprecation: rest.deprecation }),
+    ...(rest.deprecation && { deprecatedAt: rest.deprecation.deprecatedAt }),
     async call(params, context, query = '') {
-      requireChangesAllowed(context.principal, type); // the procedure does so too, after the parameters have been read
+      requirePermission(context.principal, contract); // the procedure does so too, after the parameters have been read
       const values = {
         ...Object.fromEntries(pathParameters.map((name) => [name, readInt64(name, params[name] ?? '')])),
         ...(takesQuery && readQuery(query)),

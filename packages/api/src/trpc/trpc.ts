@@ -2,7 +2,7 @@ import { initTRPC } from '@trpc/server';
 import type { Context } from '../context.ts';
 import type { ProcedureContract } from '../procedure-contract.ts';
 import { formatTrpcError } from './format-error.ts';
-import { requireChangesAllowed, requireInternal } from './permission.ts';
+import { requirePermission } from './permission.ts';
 import { transformer } from './transformer.ts';
 
 /** How often an idle subscription sends a sign of life, in milliseconds. */
@@ -25,14 +25,9 @@ const t = initTRPC
 
 export const { router, createCallerFactory } = t;
 
-/** For every caller, but for read-only keys if it is a mutation. HTTP requests are authenticated before. */
-export const procedure = t.procedure.use(({ ctx, type, next }) => {
-  requireChangesAllowed(ctx.principal, type);
-  return next();
-});
-
-/** For internal keys and callers in the same process. */
-export const internalProcedure = procedure.use(({ ctx, next }) => {
-  requireInternal(ctx.principal);
+/** A procedure for those whom its contract admits. HTTP requests are authenticated before. */
+export const procedure = t.procedure.use(({ ctx, meta: contract, next }) => {
+  if (contract === undefined) throw new Error('A procedure has no contract.');
+  requirePermission(ctx.principal, contract);
   return next();
 });

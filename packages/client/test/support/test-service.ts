@@ -7,7 +7,6 @@ import {
   type Context,
   type ErrorResponse,
   errorResponse,
-  petsSunset,
   type RestResult,
   restRoutes,
   toErrorResponse,
@@ -121,7 +120,7 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
     events,
     limiter,
     clock: () => new Date(),
-    sunsetOverrides: petsSunset(NEVER),
+    petsSunsetAt: NEVER,
   };
   const plan = { name: 'enterprise', limits } as const;
   const contextOf = ({ headers }: IncomingMessage): Context => {

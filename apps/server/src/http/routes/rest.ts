@@ -1,12 +1,4 @@
-import {
-  type Context,
-  DEPRECATION_GUIDE_PATH,
-  deprecationFields,
-  type RestRoute,
-  type Services,
-  type SunsetOverrides,
-  sunsetOf,
-} from '@petstore/api';
+import { type Context, DEPRECATION_GUIDE_PATH, deprecationFields, type RestRoute, type Services } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
@@ -28,13 +20,13 @@ export const rest = fp<RestOptions>(
     app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
     for (const [path, routes] of Map.groupBy(restRoutes, ({ path }) => path)) {
       const [first] = routes;
-      const deprecated = routes.find(({ deprecation }) => deprecation !== undefined);
+      const deprecated = routes.find(({ deprecatedAt }) => deprecatedAt !== undefined);
       addPath(
         app,
         path.replaceAll(/\{(\w+)\}/g, ':$1'),
         {
           operation: first?.operationId ?? 'unknown',
-          deprecation: deprecated && deprecationOf(deprecated, services.sunsetOverrides),
+          deprecation: deprecated && deprecationOf(deprecated, services.petsSunsetAt),
         },
         routes.map((route) => ({
           method: route.method,
@@ -66,16 +58,16 @@ export const rest = fp<RestOptions>(
   { name: 'rest', dependencies: ['admission'], encapsulate: true },
 );
 
-function deprecationOf(route: RestRoute, sunsetOverrides?: SunsetOverrides): Deprecation | undefined {
-  const { operationId, method, path, deprecation } = route;
-  if (deprecation === undefined) return undefined;
+function deprecationOf(route: RestRoute, sunsetAt: Date): Deprecation | undefined {
+  const { operationId, method, path, deprecatedAt } = route;
+  if (deprecatedAt === undefined) return undefined;
   // The link is relative: it also works behind a proxy that puts something before our paths.
   const page = `<${'../'.repeat(path.split('/').length - 1)}${DEPRECATION_GUIDE_PATH.slice(1)}>`;
   return {
     operationId,
     methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
     headers: {
-      ...deprecationFields(deprecation.deprecatedAt, sunsetOf(operationId, deprecation, sunsetOverrides)),
+      ...deprecationFields(deprecatedAt, sunsetAt),
       link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
     },
   };

@@ -92,12 +92,17 @@ export const trpc = fp<TrpcOptions>(
       const subscription = subscriptions.contextOf(request);
       if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
         throw new Error('A subscription was called that is not counted.');
-      const begin: BeginList = (batches) => longLists.beginOverTrpc(request, reply, batches);
+      const beginBatches: BeginList = (batches) => longLists.beginBatches(request, reply, batches);
+      const beginArray: BeginList = async (batches) => {
+        longLists.beginArray(request, reply);
+        return batches;
+      };
+      const isStream = info.isBatchCall && info.accept === 'application/jsonl';
       return {
         services,
         principal: principalOf(request),
         requestId,
-        delivery: { type: info.isBatchCall && info.accept === 'application/jsonl' ? 'batches' : 'array', begin },
+        delivery: isStream ? { type: 'batches', begin: beginBatches } : { type: 'array', begin: beginArray },
         ...(admission?.status && { rateLimit: admission.status }),
         ...(subscription && { subscription }),
       };

@@ -23,6 +23,7 @@ export class LongLists {
   /** Long lists in flight, including subscriptions, by key. */
   readonly #ofKeys = new KeyedSemaphore();
   readonly #open = new KeyedSemaphore();
+  readonly #arraysOfKeys = new KeyedSemaphore();
 
   constructor(options: LongListsOptions) {
     this.#options = options;
@@ -74,8 +75,19 @@ export class LongLists {
     return reply.header('content-type', 'application/json').send(body);
   }
 
-  /** Begins a list over tRPC, for `Context.delivery`. */
-  async beginOverTrpc(
+  /**
+   * Begins a list that tRPC sends as one array, for `Context.delivery`.
+   *
+   * @throws ApiError `too_many_in_flight` if the key has another one in flight
+   */
+  beginArray(request: FastifyRequest, reply: FastifyReply): void {
+    const release = this.#arraysOfKeys.tryAcquire(principalOf(request).keyId, 1, 1);
+    if (release === undefined) throw refusalOf('too_many_in_flight');
+    whenClosed(reply, release);
+  }
+
+  /** Begins a list that tRPC sends in batches, for `Context.delivery`. */
+  async beginBatches(
     request: FastifyRequest,
     reply: FastifyReply,
     batches: AsyncIterable<OrderBatch>,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { appRouter, createAuthenticator, type ErrorCode, petsSunset, restRoutes } from '@petstore/api';
+import { appRouter, createAuthenticator, type ErrorCode, restRoutes } from '@petstore/api';
 import {
   type ApiKeyId,
   type ApiKeyStore,
@@ -119,7 +119,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       events: persistence.events,
       limiter: counting,
       clock,
-      sunsetOverrides: petsSunset(petsSunsetAt),
+      petsSunsetAt,
     },
     authenticator,
     keyWatch,

@@ -1,6 +1,34 @@
+import { int64, int64Complaint } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
 import { procedure } from '../../trpc/trpc.ts';
+import { inputObject } from '../input-object.ts';
 import { applyOrderCommand } from './apply-order-command.ts';
-import { cancelOrderContract } from './cancel-order.contract.ts';
+
+export const cancelOrderContract = {
+  type: 'mutation',
+  input: inputObject({
+    orderId: int64(
+      'Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id ' +
+        'may be that of another order, which is then cancelled.',
+    ).meta({ examples: [1] }),
+  }),
+  versions: { v1: 'stable', v2: 'experimental' },
+  openapi: {
+    method: 'DELETE',
+    path: '/store/orders/{orderId}',
+    operationId: 'cancelOrder',
+    summary: 'Cancel an order',
+    description:
+      'Cancels one order by its identifier. Only an order with status `pending` can be cancelled: ' +
+      'shipped orders cannot be reversed. A cancelled order stays listed.',
+    tags: ['orders'],
+    successDescription: 'Order cancelled successfully.',
+  },
+  rest: {
+    invalidRequest: int64Complaint('orderId'),
+    errors: ['order_not_found', 'order_already_shipped', 'order_already_cancelled'],
+  },
+} satisfies ProcedureContract;
 
 export const cancelOrder = procedure
   .meta(cancelOrderContract)

@@ -1,9 +1,28 @@
 import { type OrderEvent, type OrderEventType, type OrderId, parseOrderEventId } from '@petstore/domain';
 import { type TRPCSubscriptionProcedure, type TrackedEnvelope, tracked } from '@trpc/server';
+import { z } from 'zod';
 import type { ProcedureContract } from '../../procedure-contract.ts';
 import type { TrpcErrorShape } from '../../trpc/format-error.ts';
-import { internalProcedure } from '../../trpc/trpc.ts';
-import { followOrderEventsContract } from './follow-order-events.contract.ts';
+import { procedure } from '../../trpc/trpc.ts';
+import { inputObject } from '../input-object.ts';
+
+const complaint = 'must be the id of an event, or 0 for the beginning of what is kept';
+
+const position = z
+  .string(complaint)
+  .refine((text) => parseOrderEventId(text) !== undefined, complaint)
+  .optional();
+
+export const followOrderEventsContract = {
+  type: 'subscription',
+  access: 'internal',
+  input: inputObject({
+    /** The event after which to begin. @default the next event that is committed */
+    after: position,
+    /** The same, as sent by a subscription that reconnects; it takes precedence over `after`. */
+    lastEventId: position,
+  }).optional(),
+} satisfies ProcedureContract;
 
 /** A change of an order, as it is sent to subscribers. */
 export interface FollowedOrderEvent {
@@ -23,7 +42,7 @@ export const followOrderEvents: TRPCSubscriptionProcedure<{
   output: AsyncIterable<{ readonly id: string; readonly data: FollowedOrderEvent }, void>;
   meta: ProcedureContract;
   errorShape: TrpcErrorShape;
-}> = internalProcedure
+}> = procedure
   .meta(followOrderEventsContract)
   .input(followOrderEventsContract.input)
   .subscription(async ({ ctx: { services, subscription }, input, signal = new AbortController().signal }) => {

@@ -1,14 +1,61 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Order, OrderBatch } from '@petstore/domain';
+import type { Order, OrderBatch, OrderTextBatch } from '@petstore/domain';
+import { z } from 'zod';
 import { ApiError } from '../../api-error.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
+import { ordersJson } from '../../rest/order-json.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { listOrdersContract, type OrderBatches, type OrderList } from './list-orders.contract.ts';
+import { OrderResponse } from './order-response.ts';
+
+/**
+ * Batches of orders, ascending by id, as a streaming link receives them. A link that does not stream receives one array of
+ * at most 2,000 orders, one at a time for a key.
+ */
+export type OrderBatches = AsyncIterable<readonly Order[]>;
+
+/** The list for callers in this process. REST reads it as text. */
+export interface OrderList extends OrderBatches {
+  readonly texts: () => AsyncIterable<OrderTextBatch>;
+}
+
+export const listOrdersContract = {
+  type: 'query',
+  streams: true,
+  versions: { v1: 'stable' },
+  openapi: {
+    method: 'GET',
+    path: '/store/orders',
+    operationId: 'listOrders',
+    summary: 'List all orders',
+    description:
+      'Returns all orders placed in the store in a single response, ascending by id, whatever became of them. ' +
+      'Filtering and pagination are not supported.',
+    tags: ['orders'],
+    successDescription: 'All orders.',
+  },
+  rest: {
+    response: z.array(OrderResponse),
+    examples: {
+      some: {
+        summary: 'An order to come, one that has been fulfilled, and one whose ship date is not known.',
+        value: [
+          { id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false },
+          { id: 2, petId: 12, quantity: 1, shipDate: '2026-11-03T14:05:21.480Z', complete: true },
+          { id: 5, petId: 7, quantity: 30, complete: false },
+        ],
+      },
+      none: { summary: 'No order has been placed yet.', value: [] },
+    },
+    errors: [],
+    serialize: ({ texts }: OrderList) => ({ type: 'json-stream', pieces: ordersJson(texts()) }),
+  },
+} satisfies ProcedureContract;
 
 /** The maximum number of orders in a batch. While one is written as superjson, nothing else is served. */
 const BATCH_MAX = 100;
 
 /** The maximum number of orders in a list that is not streamed, which is held in memory as a whole. */
-const WHOLE_LIST_MAX = 10_000;
+const WHOLE_LIST_MAX = 2_000;
 
 export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx }): Promise<OrderBatches> => {
   const { delivery, services } = ctx;
@@ -51,7 +98,7 @@ async function wholeList(batches: AsyncIterable<readonly Order[]>): Promise<read
     if (list.length > WHOLE_LIST_MAX) {
       throw new ApiError(
         'unsupported_media_type',
-        `There are more than ${WHOLE_LIST_MAX} orders, which are sent to clients that stream only: use httpBatchStreamLink for orders.list.`,
+        `There are more than ${WHOLE_LIST_MAX} orders, which are sent to clients that stream only: use httpBatchStreamLink for orders.list, or read pages by v2.orders.list.`,
       );
     }
   }

@@ -1,8 +1,34 @@
-import { placeOrder as decidePlacement, type PlacementReason, petId } from '@petstore/domain';
+import {
+  placeOrder as decidePlacement,
+  type PlacementReason,
+  petId,
+  QUANTITY_MAX,
+  QUANTITY_MIN,
+  SHIP_DATE_MAX,
+  SHIP_DATE_MIN,
+} from '@petstore/domain';
+import { z } from 'zod';
 import { ApiError } from '../../api-error.ts';
-import { internalProcedure } from '../../trpc/trpc.ts';
+import { int64 } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
+import { procedure } from '../../trpc/trpc.ts';
+import { inputObject } from '../input-object.ts';
 import { originOf } from './apply-order-command.ts';
-import { placeOrderContract } from './place-order.contract.ts';
+import { idempotencyKey } from './idempotency-key.ts';
+
+const quantityError = `must be a whole number from ${QUANTITY_MIN} to ${QUANTITY_MAX}`;
+const shipDateError = `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()}`;
+
+export const placeOrderContract = {
+  type: 'mutation',
+  access: 'internal',
+  input: inputObject({
+    petId: int64('Identifier of the animal; it need not be in the catalogue.'),
+    quantity: z.int(quantityError).min(QUANTITY_MIN, quantityError).max(QUANTITY_MAX, quantityError),
+    shipDate: z.date(shipDateError).min(SHIP_DATE_MIN, shipDateError).max(SHIP_DATE_MAX, shipDateError).optional(),
+    idempotencyKey,
+  }),
+} satisfies ProcedureContract;
 
 /** The contract refuses both before the domain is called; the domain checks them again for safety only. */
 const MESSAGE_OF_REASON = {
@@ -10,7 +36,7 @@ const MESSAGE_OF_REASON = {
   ship_date_out_of_range: 'shipDate: out of range.',
 } as const satisfies Record<PlacementReason, string>;
 
-export const placeOrder = internalProcedure
+export const placeOrder = procedure
   .meta(placeOrderContract)
   .input(placeOrderContract.input)
   .mutation(async ({ ctx, input }) => {

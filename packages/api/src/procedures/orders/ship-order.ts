@@ -1,8 +1,16 @@
-import { internalProcedure } from '../../trpc/trpc.ts';
+import { int64 } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
+import { procedure } from '../../trpc/trpc.ts';
+import { inputObject } from '../input-object.ts';
 import { applyOrderCommand } from './apply-order-command.ts';
-import { shipOrderContract } from './ship-order.contract.ts';
 
-export const shipOrder = internalProcedure
+export const shipOrderContract = {
+  type: 'mutation',
+  access: 'internal',
+  input: inputObject({ orderId: int64('Identifier of the order to ship.') }),
+} satisfies ProcedureContract;
+
+export const shipOrder = procedure
   .meta(shipOrderContract)
   .input(shipOrderContract.input)
   .mutation(({ ctx, input }) => applyOrderCommand(ctx, input, 'ship'));

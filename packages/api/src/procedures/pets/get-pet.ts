@@ -1,17 +1,53 @@
 import { type Pet, petId } from '@petstore/domain';
+import { z } from 'zod';
 import { ApiError } from '../../api-error.ts';
-import { sunsetOf } from '../../rest/sunset.ts';
+import { int64, int64Complaint, jsonWithInt64 } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { getPetContract } from './get-pet.contract.ts';
+import { inputObject } from '../input-object.ts';
+
+const PetResponse = z
+  .object({
+    id: int64('Unique pet identifier.'),
+    name: z.string().min(1).meta({ description: 'What the pet is called.' }),
+  })
+  .meta({ id: 'Pet', description: 'A pet in the catalogue.', examples: [{ id: 1, name: 'Ada' }] });
+
+export const getPetContract = {
+  type: 'query',
+  input: inputObject({ petId: int64('Identifier of the pet.').meta({ examples: [1] }) }),
+  versions: { v1: 'stable' },
+  openapi: {
+    method: 'GET',
+    path: '/pets/{petId}',
+    operationId: 'getPetById',
+    summary: 'Find a pet by its identifier',
+    description:
+      'Returns one pet of the catalogue, with its name. An order may be for an animal that is not in it.\n\n' +
+      'Deprecated, because the service is about orders; nothing replaces it. It works until its sunset, which every ' +
+      'response has in its `Sunset` header, beside `Deprecation` and `Link`. From then on the status is 410.',
+    tags: ['deprecated'],
+    successDescription: 'The pet.',
+  },
+  rest: {
+    response: PetResponse,
+    examples: { known: { summary: 'A pet in the catalogue.', value: { id: 1, name: 'Ada' } } },
+    invalidRequest: int64Complaint('petId'),
+    errors: ['pet_not_found', 'operation_sunset'],
+    deprecation: {
+      deprecatedAt: new Date('2026-06-30T00:00:00Z'),
+      sunsetAt: new Date('2027-06-30T00:00:00Z'),
+    },
+    serialize: ({ id, name }: Pet) => ({ type: 'json', text: jsonWithInt64({ id, name }) }),
+  },
+} satisfies ProcedureContract;
 
 export const getPet = procedure
   .meta(getPetContract)
   .input(getPetContract.input)
   .query(async ({ ctx, input }): Promise<Pet> => {
-    const { pets, clock, sunsetOverrides } = ctx.services;
-    const { openapi, rest } = getPetContract;
-    if (clock() >= sunsetOf(openapi.operationId, rest.deprecation, sunsetOverrides))
-      throw new ApiError('operation_sunset');
+    const { pets, clock, petsSunsetAt } = ctx.services;
+    if (clock() >= petsSunsetAt) throw new ApiError('operation_sunset');
     const pet = await pets.findPet(petId(input.petId));
     if (pet === undefined) throw new ApiError('pet_not_found');
     return pet;

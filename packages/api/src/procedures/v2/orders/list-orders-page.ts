@@ -1,13 +1,167 @@
-import { canMatch, isSearch, type OrderFilter, petId } from '@petstore/domain';
-import { ApiError } from '../../../api-error.ts';
-import { procedure } from '../../../trpc/trpc.ts';
 import {
-  cursorError,
-  type ListOrdersPageInput,
-  listOrdersPageContract,
-  type OrdersPage,
-} from './list-orders.contract.ts';
+  canMatch,
+  isSearch,
+  ORDER_STATUSES,
+  type Order,
+  type OrderFilter,
+  PAGE_LIMIT_DEFAULT,
+  PAGE_LIMIT_MAX,
+  PAGE_LIMIT_MIN,
+  petId,
+  SHIP_DATE_MAX,
+  SHIP_DATE_MIN,
+} from '@petstore/domain';
+import { z } from 'zod';
+import { ApiError } from '../../../api-error.ts';
+import { int64 } from '../../../int64.ts';
+import type { ProcedureContract } from '../../../procedure-contract.ts';
+import { orderV2Json } from '../../../rest/order-json.ts';
+import { writeQuery } from '../../../rest/query.ts';
+import type { RestResult } from '../../../rest/rest-route.ts';
+import { procedure } from '../../../trpc/trpc.ts';
+import { inputObject } from '../../input-object.ts';
+import { OrderV2Response } from '../../orders/order-response.ts';
 import { decodeCursor, encodeCursor } from './order-cursor.ts';
+
+const limitError = `must be a whole number from ${PAGE_LIMIT_MIN} to ${PAGE_LIMIT_MAX}`;
+const statusError =
+  `must be one of ${ORDER_STATUSES.join(', ')} ` +
+  `(in a query several are written one by one, as in ${ORDER_STATUSES.slice(0, 2)
+    .map((status) => `status=${status}`)
+    .join('&')})`;
+const statusesError = `must be one or more of ${ORDER_STATUSES.join(', ')}`;
+/** The message for a text that is no cursor, and for a cursor of other filters. */
+export const cursorError = 'must be one that a page of the same filters gave';
+/** Longer than present cursors, to leave room for other layouts. */
+const CURSOR_MAX_LENGTH = 64;
+const completeError = 'must be true or false';
+const shipDateError =
+  `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()} ` +
+  '(over tRPC a Date, in a query RFC 3339 with Z or an offset, such as 2026-12-01T09:30:00Z)';
+
+const shipDate = (description: string, example: string) =>
+  z
+    .date(shipDateError)
+    .min(SHIP_DATE_MIN, shipDateError)
+    .max(SHIP_DATE_MAX, shipDateError)
+    // The longest time that can be parsed: nine decimals and an offset.
+    .meta({ format: 'date-time', maxLength: 35, description, examples: [example] })
+    .optional();
+
+const ListOrdersPageInput = inputObject({
+  status: z
+    .array(z.enum(ORDER_STATUSES, statusError), statusesError)
+    .min(1, statusesError)
+    .max(ORDER_STATUSES.length, statusesError)
+    .meta({
+      description: 'Only orders in this state. Given several times: in any of these states.',
+      examples: [['pending', 'shipped']],
+    })
+    .optional(),
+  petId: int64('Only orders of this animal.')
+    .meta({ examples: [7] })
+    .optional(),
+  complete: z
+    .boolean(completeError)
+    .meta({
+      description: 'Only orders that have been fulfilled (`true`), or that have not (`false`).',
+      examples: [true],
+    })
+    .optional(),
+  shipDateFrom: shipDate(
+    'Only orders with a ship date at this time or later. What is finer than a millisecond is dropped.',
+    '2026-12-01T00:00:00Z',
+  ),
+  shipDateTo: shipDate(
+    'Only orders with a ship date before this time, which must be later than `shipDateFrom`.',
+    '2027-01-01T00:00:00Z',
+  ),
+  limit: z
+    .int(limitError)
+    .min(PAGE_LIMIT_MIN, limitError)
+    .max(PAGE_LIMIT_MAX, limitError)
+    .default(PAGE_LIMIT_DEFAULT)
+    .meta({ format: 'int32', description: 'How many orders the page holds at most.', examples: [PAGE_LIMIT_DEFAULT] }),
+  cursor: z
+    .string()
+    .max(CURSOR_MAX_LENGTH, cursorError)
+    .regex(/^[\w-]+$/, cursorError)
+    .meta({
+      description:
+        'Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only.',
+    })
+    .optional(),
+}).refine(({ shipDateFrom, shipDateTo }) => !shipDateFrom || !shipDateTo || shipDateFrom < shipDateTo, {
+  path: ['shipDateTo'],
+  error: 'must be later than shipDateFrom',
+});
+
+export type ListOrdersPageInput = z.output<typeof ListOrdersPageInput>;
+
+/** One page of orders, ascending by id. */
+export interface OrdersPage {
+  readonly orders: readonly Order[];
+  /** The value to send as `cursor` for the next page; left out on the last page. */
+  readonly nextCursor?: string;
+}
+
+/** The links are relative to the request URL: they also work behind a proxy that changes paths. */
+function representPage(
+  { orders, nextCursor }: OrdersPage,
+  { cursor: _, ...input }: z.input<typeof ListOrdersPageInput>,
+): RestResult {
+  const query = writeQuery({ limit: PAGE_LIMIT_DEFAULT, ...input });
+  const next = nextCursor === undefined ? '' : `<?${query}&cursor=${nextCursor}>; rel="next", `;
+  return {
+    type: 'json',
+    text: `[${orders.map(orderV2Json).join()}]`,
+    headers: { link: `${next}<?${query}>; rel="first"` },
+  };
+}
+
+export const listOrdersPageContract = {
+  type: 'query',
+  input: ListOrdersPageInput,
+  versions: { v2: 'experimental' },
+  openapi: {
+    method: 'GET',
+    path: '/store/orders',
+    operationId: 'listOrdersPage',
+    summary: 'List orders, page by page',
+    description:
+      'Returns the orders that meet all filters, ascending by id, a page at a time. The `Link` header leads to the next ' +
+      'page (`rel="next"`) until there is none. No order is returned twice, and none is missed that met the filters ' +
+      'throughout, whatever is placed, cancelled or shipped between two pages. An unknown parameter is refused.',
+    tags: ['orders'],
+    successDescription: 'One page of orders.',
+  },
+  rest: {
+    response: z.array(OrderV2Response).max(PAGE_LIMIT_MAX),
+    responseHeaders: {
+      Link: {
+        description:
+          'Where the next page and the first one are (RFC 8288), relative to the request URL. ' +
+          'There is no `rel="next"` on the last page.',
+        required: true,
+        schema: { type: 'string', maxLength: 1_000, pattern: '^(<[^>]*>; rel="next", )?<[^>]*>; rel="first"$' },
+        example: '<?limit=100&cursor=AQAAAAAAAABkEJLXUvQdlyCG>; rel="next", <?limit=100>; rel="first"',
+      },
+    },
+    examples: {
+      page: {
+        summary: 'A page of two orders.',
+        value: [
+          { id: '1', petId: '7', quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: true, status: 'shipped' },
+          { id: '2', petId: '7', quantity: 1, complete: false, status: 'pending' },
+        ],
+      },
+      nothing: { summary: 'No order meets the filters.', value: [] },
+    },
+    invalidRequest: `limit: ${limitError}.`,
+    errors: [],
+    serialize: representPage,
+  },
+} satisfies ProcedureContract;
 
 export const listOrdersPage = procedure
   .meta(listOrdersPageContract)

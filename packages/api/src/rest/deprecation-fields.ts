@@ -1,13 +1,3 @@
-/** When deprecated operations end in this installation, by operationId, if their contracts say otherwise. */
-export type SunsetOverrides = Readonly<Partial<Record<string, Date>>>;
-
-/** When a deprecated operation ends in this installation. */
-export const sunsetOf = (
-  operationId: string,
-  deprecation: { readonly sunsetAt: Date },
-  overrides: SunsetOverrides = {},
-): Date => overrides[operationId] ?? deprecation.sunsetAt;
-
 /** The header fields of a deprecation. */
 interface DeprecationFields {
   /** RFC 9745: since when the operation is deprecated, as a Unix timestamp in seconds. */
@@ -17,7 +7,7 @@ interface DeprecationFields {
 }
 
 /**
- * The headers of every response of a deprecated operation. If the overridden sunset is before the deprecation, both get
+ * The headers of every response of a deprecated operation. If the sunset was set to a time before the deprecation, both get
  * the date of the sunset, because RFC 9745 section 4 forbids a sunset before the deprecation.
  */
 export function deprecationFields(deprecatedAt: Date, sunsetAt: Date): DeprecationFields {
