@@ -192,7 +192,7 @@ const API: readonly Mutant[] = [
   {
     name: 'external keys may call internal procedures',
     file: 'packages/api/src/trpc/permission.ts',
-    from: `if (!isInternal(principal)) throw new ApiError('insufficient_scope', INTERNAL_ONLY);`,
+    from: `if (access === 'internal' && !isInternal(principal)) throw new ApiError('insufficient_scope', INTERNAL_ONLY);`,
     to: '',
     ...byApi('orders', 'trpc-errors'),
   },
@@ -206,8 +206,8 @@ const API: readonly Mutant[] = [
   {
     name: 'external keys may ship orders',
     file: 'packages/api/src/procedures/orders/ship-order.ts',
-    from: 'import { internalProcedure } from',
-    to: 'import { procedure as internalProcedure } from',
+    from: `  access: 'internal',\n`,
+    to: '',
     ...byApi('orders', 'trpc-errors'),
   },
   {

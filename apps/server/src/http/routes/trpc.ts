@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import {
   type AppRouter,
-  type BeginList,
   type Context,
   procedureContracts,
   type Services,
@@ -92,17 +91,11 @@ export const trpc = fp<TrpcOptions>(
       const subscription = subscriptions.contextOf(request);
       if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
         throw new Error('A subscription was called that is not counted.');
-      const beginBatches: BeginList = (batches) => longLists.beginBatches(request, reply, batches);
-      const beginArray: BeginList = async (batches) => {
-        longLists.beginArray(request, reply);
-        return batches;
-      };
-      const isStream = info.isBatchCall && info.accept === 'application/jsonl';
       return {
         services,
         principal: principalOf(request),
         requestId,
-        delivery: isStream ? { type: 'batches', begin: beginBatches } : { type: 'array', begin: beginArray },
+        delivery: longLists.deliveryOverTrpc(request, reply, info),
         ...(admission?.status && { rateLimit: admission.status }),
         ...(subscription && { subscription }),
       };

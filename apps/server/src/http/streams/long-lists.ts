@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
-import type { JsonPiece } from '@petstore/api';
-import { longListsOfPlan, type OrderBatch } from '@petstore/domain';
+import type { BeginList, Context, JsonPiece } from '@petstore/api';
+import { longListsOfPlan } from '@petstore/domain';
+import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
@@ -75,25 +76,22 @@ export class LongLists {
     return reply.header('content-type', 'application/json').send(body);
   }
 
-  /**
-   * Begins a list that tRPC sends as one array, for `Context.delivery`.
-   *
-   * @throws ApiError `too_many_in_flight` if the key has another one in flight
-   */
-  beginArray(request: FastifyRequest, reply: FastifyReply): void {
-    const release = this.#arraysOfKeys.tryAcquire(principalOf(request).keyId, 1, 1);
-    if (release === undefined) throw refusalOf('too_many_in_flight');
-    whenClosed(reply, release);
-  }
-
-  /** Begins a list that tRPC sends in batches, for `Context.delivery`. */
-  async beginBatches(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    batches: AsyncIterable<OrderBatch>,
-  ): Promise<AsyncIterable<OrderBatch>> {
-    const { first, rest } = await this.#beginList(request, reply, batches);
-    return startingWith(first, rest);
+  /** How a list goes over tRPC: in batches, or as one array to a link that does not stream, one at a time for a key. */
+  deliveryOverTrpc(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context['delivery'] {
+    if (info.isBatchCall && info.accept === 'application/jsonl') {
+      const begin: BeginList = async (batches) => {
+        const { first, rest } = await this.#beginList(request, reply, batches);
+        return startingWith(first, rest);
+      };
+      return { type: 'batches', begin };
+    }
+    const begin: BeginList = async (batches) => {
+      const release = this.#arraysOfKeys.tryAcquire(principalOf(request).keyId, 1, 1);
+      if (release === undefined) throw refusalOf('too_many_in_flight');
+      whenClosed(reply, release);
+      return batches;
+    };
+    return { type: 'array', begin };
   }
 
   /** Reads the first batch, which says whether it is the only one; a list of several is long. */
