@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { generateApiKeyId, type OrderId, orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { collect, importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
@@ -69,8 +69,8 @@ test('a burst waits for the connections there are where the role may have only a
   const ids: OrderId[] = Array.from({ length: 60 }, (_, i) => orderId(BigInt(i + 1)));
   await importOrders(store, ids.map(pendingOrder));
   await store.persistence.orders.generateOrders({ count: 10_000, seed: 1, now: NOW });
-  const few: number[] = [];
-  await using persistence = openPersistence({ databaseUrl: url.href, onFewConnections: (open) => few.push(open) });
+  const onFewConnections = vi.fn();
+  await using persistence = openPersistence({ databaseUrl: url.href, onFewConnections });
   const { orders, apiKeys } = persistence;
   const [listed, ...others] = await Promise.all([
     collect(orders.listOrders()),
@@ -81,7 +81,7 @@ test('a burst waits for the connections there are where the role may have only a
   expect(listed.flatMap(({ orders: batch }) => batch)).toHaveLength(10_060);
   expect(others).toHaveLength(180);
   expect(persistence.load().openConnections).toBeLessThanOrEqual(4);
-  expect(few).toHaveLength(1);
+  expect(onFewConnections).toHaveBeenCalledOnce();
 });
 
 describe('while keys are locked', () => {

@@ -2,9 +2,9 @@ import type pg from 'pg';
 import { HUNG, READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
 import { type Call, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
 import { type Availability, ServerWatch } from './server-watch.ts';
-import { closeClient, DatabaseServers } from './servers.ts';
+import { DatabaseServers, endClient } from './servers.ts';
 import { LONG_SESSION, setSession } from './session.ts';
-import { type DurationObserver, type PreparedStatement, prepareStatement, type StatementValue } from './statement.ts';
+import type { DurationObserver, PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, responseTimeouts, withDeadline } from './timeouts.ts';
 
 export interface DatabaseOptions {
@@ -17,8 +17,8 @@ export interface DatabaseOptions {
    * caller. @default the times of requests, which all fail within three seconds
    */
   readonly patienceMs?: number | undefined;
-  /** Called once for each server that has no room for as many connections, with the number of those that are open. */
-  readonly onFewConnections?: (openConnections: number) => void;
+  /** Called once for each server that has no room for as many connections. */
+  readonly onFewConnections?: () => void;
   /** Returns the observer of how long the statements of a purpose take. */
   readonly durationsOf?: (purpose: Purpose) => DurationObserver;
 }
@@ -29,8 +29,6 @@ interface SessionNeeds {
 }
 
 const CLOSED = storageUnavailable('this process has closed its connections');
-
-const PING = prepareStatement<never>('ping', 'select');
 
 /** Runs statements on the server that takes writes. A watch knows which server that is, and whether it can be used. */
 export class Database {
@@ -78,7 +76,6 @@ export class Database {
     this.#assertOpen();
     await this.#watch.check();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
-    if (this.#pool?.hasNoConnection) await this.run('reads', PING, []);
     return { isReadOnly: this.#watch.state === 'read-only' };
   }
 
@@ -127,7 +124,7 @@ export class Database {
     } catch (error) {
       throw toStorageError(error, isLost);
     } finally {
-      await client.end().catch(() => {}); // a lost connection is already closed; what was committed on it stays
+      await endClient(client); // what was committed on it stays
     }
   }
 
@@ -138,15 +135,14 @@ export class Database {
    */
   async locate(): Promise<string> {
     const { url, client } = await this.#servers.find();
-    closeClient(client);
+    void endClient(client);
     return url;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#rejectAll(CLOSED);
-    await this.#watch.close();
-    await Promise.all([...this.#pools].map((pool) => pool.cut()));
+    await Promise.all([this.#watch.close(), ...[...this.#pools].map((pool) => pool.cut())]);
   }
 
   /** Sends a statement on the present pool, or on the one that replaces it while the caller waits for a connection. */
@@ -190,7 +186,7 @@ export class Database {
       size: this.#options.connections ?? 16,
       timeouts: this.timeouts,
       onFewConnections: this.#options.onFewConnections,
-      onUnreachable: () => void this.#watch.check(),
+      onUnreachable: () => void this.#watch.suspect(),
     });
     this.#pool = pool;
     this.#pools.add(pool);

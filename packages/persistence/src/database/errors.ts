@@ -121,10 +121,6 @@ export const constraintOf = (error: unknown): string | undefined =>
 /** Whether at least one of the servers that cannot be used is hung. */
 export const isHung = (error: unknown): boolean => reasonsOf(error).includes(HUNG);
 
-/** Whether at least one of the servers that cannot be used has no room for another connection, and is therefore alive. */
-export const saysNoRoom = (error: unknown): boolean =>
-  reasonsOf(error).some((reason) => codeOf(reason) === SQLSTATE.tooManyConnections);
-
 /** Why no server could be used: one reason for each server. */
 function reasonsOf(error: unknown): readonly unknown[] {
   const cause = causeOf(error);

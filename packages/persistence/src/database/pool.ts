@@ -3,7 +3,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { toRfc3339 } from '../time-text.ts';
 import { codeOf, endsConnection, HUNG, SQLSTATE, storageUnavailable, toStorageError } from './errors.ts';
-import { connectionConfig } from './servers.ts';
+import { connectionConfig, endClient } from './servers.ts';
 import { SHORT_SESSION, setSession } from './session.ts';
 import type { PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
@@ -56,8 +56,8 @@ export interface PoolOptions {
   readonly size: number;
   readonly timeouts: ResponseTimeouts;
   /** Called once if the server has no room for as many connections. */
-  readonly onFewConnections: ((openConnections: number) => void) | undefined;
-  /** Called if no connection can be opened. */
+  readonly onFewConnections: (() => void) | undefined;
+  /** Called if a connection cannot be opened, and there is no other. */
   readonly onUnreachable: () => void;
 }
 
@@ -70,7 +70,6 @@ export class Pool {
   readonly #purposes: Readonly<Record<Purpose, LimitFunction>>;
   /** Admits as many callers as there may be connections: fewer while the server has no room for another one. */
   readonly #connections: LimitFunction;
-  #hasNoConnection = false;
   #hasFewConnections = false;
   #widening: NodeJS.Timeout | undefined;
   #ended: Promise<void> | undefined;
@@ -97,12 +96,7 @@ export class Pool {
   }
 
   get openConnections(): number {
-    return this.#pool.totalCount;
-  }
-
-  /** Whether the server had no room for a single connection at the last attempt. */
-  get hasNoConnection(): boolean {
-    return this.#hasNoConnection;
+    return this.#clients.size;
   }
 
   /** The number of statements of a purpose that wait for a connection or a response. */
@@ -142,7 +136,7 @@ export class Pool {
   /** Ends all connections now. Nobody waits for one that is still being opened. */
   async cut(): Promise<void> {
     void this.end();
-    await Promise.all([...this.#clients].map((client) => (client as pg.Client).end())); // the pool makes clients
+    await Promise.all([...this.#clients].map((client) => endClient(client as pg.Client))); // the pool makes clients
   }
 
   #isWanted(caller: Caller): boolean {
@@ -179,34 +173,30 @@ export class Pool {
   async #checkOut(): Promise<pg.PoolClient | undefined> {
     const beganMs = performance.now();
     try {
-      const client = await this.#pool.connect();
-      this.#hasNoConnection = false;
-      return client;
+      return await this.#pool.connect();
     } catch (error) {
       if (this.#ended !== undefined) return undefined;
-      const { totalCount } = this.#pool;
-      const isRefused = codeOf(error) === SQLSTATE.tooManyConnections;
-      this.#hasNoConnection = isRefused && totalCount === 0;
-      if (isRefused && totalCount > 0) {
+      const { totalCount } = this.#pool; // with those that are being opened, which may be refused as well
+      if (totalCount === 0) this.#options.onUnreachable();
+      else if (codeOf(error) === SQLSTATE.tooManyConnections) {
         this.#useOnly(totalCount);
         return undefined;
       }
       // pg's timeout uses a clock that advances while this process is suspended.
       if (performance.now() - beganMs >= this.#options.timeouts.connect) return undefined;
-      this.#options.onUnreachable();
       throw storageUnavailable(error);
     }
   }
 
-  /** Lets callers wait for the open connections: the server has no room for another one. */
-  #useOnly(openConnections: number): void {
+  /** Lets callers wait for the connections that there are: the server has no room for another one. */
+  #useOnly(count: number): void {
     const { size, onFewConnections } = this.#options;
-    this.#connections.concurrency = openConnections;
+    this.#connections.concurrency = count;
     clearTimeout(this.#widening);
     this.#widening = setTimeout(() => {
       this.#connections.concurrency = size;
     }, TIMEOUTS_MS.noRoom).unref();
-    if (!this.#hasFewConnections) onFewConnections?.(openConnections);
+    if (!this.#hasFewConnections) onFewConnections?.();
     this.#hasFewConnections = true;
   }
 }

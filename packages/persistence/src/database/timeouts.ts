@@ -15,6 +15,8 @@ export const TIMEOUTS_MS = {
   ping: 700,
   /** For a lock that a statement needs. The session sets it: nobody waits long for somebody else's transaction. */
   lock: 1_000,
+  /** For a connection to end: a server that hangs is not waited for. */
+  end: 1_000,
   /** For a server to accept a connection and to describe itself. */
   find: 1_200,
   /** For a command to get an order that others keep locked: its caller learns why it was refused. */

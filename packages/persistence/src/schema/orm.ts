@@ -6,7 +6,7 @@ import type { Database } from '../database/database.ts';
 import { HUNG, isReported, toStorageError } from '../database/errors.ts';
 import { connectionConfig } from '../database/servers.ts';
 import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
-import { type ResponseTimeouts, withDeadline } from '../database/timeouts.ts';
+import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from '../database/timeouts.ts';
 import * as entities from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
@@ -46,9 +46,8 @@ export async function withOrm<Value>(
     if (!isReported(error) && !isConnectionLost) await database.locate();
     throw toStorageError(error, isConnectionLost);
   } finally {
-    // The ORM waits for ever for a transaction whose connection was lost.
-    if (isConnectionLost) orm.close().catch(() => {});
-    else await orm.close();
+    const closed = withDeadline(orm.close(), TIMEOUTS_MS.end, HUNG).catch(() => {});
+    if (!isConnectionLost) await closed; // the ORM waits for ever for a transaction whose connection was lost
   }
 }
 
