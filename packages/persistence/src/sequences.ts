@@ -49,9 +49,12 @@ const FIND_BEHIND = prepareStatement<{ readonly name: Sequence }>(
   SEQUENCES.map(selectBehind).join(' union all '),
 );
 
+/** Moves a sequence forwards, to the largest id. */
+const setForwards = (sequence: Sequence) => `setval(name, largest_id) from (${selectBehind(sequence)}) as behind`;
+
 /**
- * Moves a sequence forwards, to the largest id. PostgreSQL waits a second (`deadlock_timeout`) before it ends an automatic
- * vacuum for a lock, so the statement waits longer.
+ * Moves a sequence under the lock of its writers. PostgreSQL waits a second (`deadlock_timeout`) before it ends an automatic
+ * vacuum for a lock, so the statement waits longer. The timeout is in force until the transaction ends.
  */
 const moveSequence = (sequence: Sequence) =>
   prepareStatement<never>(
@@ -59,19 +62,13 @@ const moveSequence = (sequence: Sequence) =>
     `do $$ begin
        set local lock_timeout = '1500ms';
        ${RULES[sequence].lock ?? 'null'};
-       perform setval(name, largest_id) from (${selectBehind(sequence)}) as behind;
+       perform ${setForwards(sequence)};
      end $$`,
   );
 
-const MOVE: Readonly<Record<Sequence, ReturnType<typeof moveSequence>>> = {
-  orders_id_seq: moveSequence('orders_id_seq'),
-  order_events_id_seq: moveSequence('order_events_id_seq'),
-  key_events_id_seq: moveSequence('key_events_id_seq'),
-};
-
 /** Moves the sequence of orders in the transaction of this client, which holds the lock `orderIds`. */
 export async function moveOrderIds(client: pg.Client): Promise<void> {
-  await client.query(MOVE.orders_id_seq.text);
+  await client.query(`select ${setForwards('orders_id_seq')}`);
 }
 
 /** The sequences of ids, which are brought to their tables when a program starts, and when an id is in use. */
@@ -107,7 +104,7 @@ export function createSequences(database: Database): Sequences {
     const stillBehind = new Map<Sequence, string>();
     for (const [name] of await findBehind()) {
       try {
-        await database.run('writes', MOVE[name], []);
+        await database.run('writes', moveSequence(name), []);
       } catch (error) {
         if (!(isDenial(error) || error instanceof StorageUnavailableError)) throw error;
         stillBehind.set(name, reasonOf(error));

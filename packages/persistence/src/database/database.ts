@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { HUNG, READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
-import { type Call, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
+import { type Call, type Caller, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
 import { type Availability, ServerWatch } from './server-watch.ts';
 import { DatabaseServers, endClient } from './servers.ts';
 import { LONG_SESSION, setSession } from './session.ts';
@@ -87,20 +87,30 @@ export class Database {
   /**
    * Runs a statement in a transaction of its own.
    *
+   * @param caller whoever waits for more than this statement: it is not sent after the caller has given up
    * @throws StorageUnavailableError (as a rejection) within three seconds, or PostgreSQL's error for the statement
    */
   async run<Row extends object>(
     purpose: Purpose,
     statement: PreparedStatement<Row>,
     values: readonly StatementValue[],
+    caller?: Caller,
   ): Promise<readonly Row[]> {
     if (this.#watch.state === 'hung') throw this.#watch.failure;
     const beganMs = performance.now();
-    const call = { purpose, statement, values, isWaiting: true };
+    let isWaiting = true;
+    const call = {
+      purpose,
+      statement,
+      values,
+      get isWaiting() {
+        return isWaiting && caller?.isWaiting !== false;
+      },
+    };
     try {
       return await withDeadline(this.#send(call), this.timeouts.call, TOO_LATE, this.#waiting);
     } finally {
-      call.isWaiting = false;
+      isWaiting = false;
       this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
     }
   }

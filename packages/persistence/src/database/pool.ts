@@ -8,20 +8,26 @@ import { SHORT_SESSION, setSession } from './session.ts';
 import type { PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
+interface Needs {
+  /** How many of a pool's connections the statements may use at a time; one at least. */
+  readonly connections: (all: number) => number;
+  /** Whether they need a server that takes writes. */
+  readonly forWrites: boolean;
+}
+
 /**
- * The purposes of statements: the share of the connections that the statements of each may use at a time, and whether they
- * need a server that takes writes. Look-ups of keys and short reads may use all connections; commits as many as one disk can
- * serve; long lists, searches and followers of events only a few, which leaves some to the others. A standby may lack events
- * that were already delivered.
+ * The purposes of statements. Look-ups of keys and short reads may use all connections; commits as many as one disk can
+ * serve; long lists, searches and followers of events only a few, which leaves some to the others. Searches have more than
+ * the two connections that one key may keep busy. A standby may lack events that were already delivered.
  */
 const NEEDS = {
-  keys: { share: 1, forWrites: false },
-  reads: { share: 1, forWrites: false },
-  writes: { share: 1 / 2, forWrites: true },
-  batches: { share: 1 / 4, forWrites: false },
-  scans: { share: 1 / 8, forWrites: false },
-  events: { share: 1 / 8, forWrites: true },
-} as const;
+  keys: { connections: (all) => all, forWrites: false },
+  reads: { connections: (all) => all, forWrites: false },
+  writes: { connections: (all) => all / 2, forWrites: true },
+  batches: { connections: (all) => all / 4, forWrites: false },
+  scans: { connections: (all) => Math.min(Math.max(all / 4, 3), all - 1), forWrites: false },
+  events: { connections: (all) => all / 8, forWrites: true },
+} as const satisfies Readonly<Record<string, Needs>>;
 
 export type Purpose = keyof typeof NEEDS;
 
@@ -81,14 +87,14 @@ export class Pool {
     this.#connections = semaphore(size);
     const purposes = PURPOSES.map((purpose) => [
       purpose,
-      semaphore(Math.max(1, Math.floor(size * NEEDS[purpose].share))),
+      semaphore(Math.max(1, Math.floor(NEEDS[purpose].connections(size)))),
     ]);
     this.#purposes = Object.fromEntries(purposes) as Record<Purpose, LimitFunction>; // each purpose has one
     this.#pool = new pg.Pool({
       ...connectionConfig(url, timeouts),
       connectionTimeoutMillis: timeouts.connect,
       max: size,
-      query_timeout: TIMEOUTS_MS.silence,
+      query_timeout: timeouts.silence,
       types: TYPES,
       onConnect: (client) => this.#prepare(client),
     });

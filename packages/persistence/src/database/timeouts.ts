@@ -53,7 +53,7 @@ export const TIMEOUTS_MS = {
 
 /** The times within which a server has to respond. They are those of requests, or longer for a command. */
 export type ResponseTimeouts = Readonly<
-  Record<'ping' | 'find' | 'connect' | 'session' | 'sessionCheck' | 'call' | 'abandonedConnect', number>
+  Record<'ping' | 'find' | 'connect' | 'session' | 'sessionCheck' | 'call' | 'abandonedConnect' | 'silence', number>
 >;
 
 /**
@@ -71,6 +71,7 @@ export const responseTimeouts = (patienceMs: number | undefined): ResponseTimeou
         sessionCheck: patienceMs,
         call: 3 * patienceMs, // the first call finds the server, checks the sessions and connects
         abandonedConnect: 3 * patienceMs,
+        silence: Math.max(TIMEOUTS_MS.silence, 4 * patienceMs), // after `call`
       };
 
 /** How often the deadlines are compared with the clock, in milliseconds. */
