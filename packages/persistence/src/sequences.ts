@@ -4,6 +4,7 @@ import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
 import { codeOf, constraintOf, SQLSTATE, storageUnavailable } from './database/errors.ts';
 import { prepareStatement } from './database/statement.ts';
+import { TIMEOUTS_MS } from './database/timeouts.ts';
 
 // Logical replication, COPY and a restore of the data alone copy rows, and leave the sequences of their ids behind.
 
@@ -52,15 +53,12 @@ const FIND_BEHIND = prepareStatement<{ readonly name: Sequence }>(
 /** Moves a sequence forwards, to the largest id. */
 const setForwards = (sequence: Sequence) => `setval(name, largest_id) from (${selectBehind(sequence)}) as behind`;
 
-/**
- * Moves a sequence under the lock of its writers. PostgreSQL waits a second (`deadlock_timeout`) before it ends an automatic
- * vacuum for a lock, so the statement waits longer. The timeout is in force until the transaction ends.
- */
+/** Moves a sequence under the lock of its writers, in a transaction of its own: the timeout holds until its end. */
 const moveSequence = (sequence: Sequence) =>
   prepareStatement<never>(
     `move-${sequence}`,
     `do $$ begin
-       set local lock_timeout = '1500ms';
+       set local lock_timeout = ${TIMEOUTS_MS.sequenceLock};
        ${RULES[sequence].lock ?? 'null'};
        perform ${setForwards(sequence)};
      end $$`,
