@@ -2,7 +2,7 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type pg from 'pg';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
-import { codeOf, constraintOf, SQLSTATE, storageUnavailable } from './database/errors.ts';
+import { codeOf, reportOf, SQLSTATE, storageUnavailable } from './database/errors.ts';
 import { prepareStatement } from './database/statement.ts';
 import { TIMEOUTS_MS } from './database/timeouts.ts';
 
@@ -20,7 +20,7 @@ interface SequenceRules {
 const RULES: Readonly<Record<Sequence, SequenceRules>> = {
   // Ids from 2^53 on, which are not exact as JavaScript numbers, are ignored; a sequence that has already reached such ids
   // ignores those that are twice as large. An import or a generation holds the lock, and moves the sequence itself. Orders
-  // are placed without it: they pass over an id in use, and no reader goes by their ids.
+  // are placed without it: no reader goes by their ids.
   orders_id_seq: {
     largestId: `select id from orders where id < least(greatest(9007199254740992, 2 * next), 9223372036854775807)::bigint
       order by id desc limit 1`,
@@ -98,7 +98,7 @@ export function createSequences(database: Database): Sequences {
       return new Map(SEQUENCES.map((name) => [name, reasonOf(error)]));
     }
   };
-  const align = async (): Promise<void> => {
+  const alignNow = async (): Promise<void> => {
     const stillBehind = new Map<Sequence, string>();
     for (const [name] of await findBehind()) {
       try {
@@ -109,6 +109,19 @@ export function createSequences(database: Database): Sequences {
       }
     }
     behind = stillBehind;
+  };
+  let underWay: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  // Changes that fail while sequences are being moved share the next time: each is followed by one that saw what it met.
+  const align = (): Promise<void> => {
+    next ??= underWay
+      .catch(() => {}) // reported to those who waited for it
+      .then(() => {
+        next = undefined;
+        underWay = alignNow();
+        return underWay;
+      });
+    return next;
   };
   const alignOne = async (name: Sequence): Promise<void> => {
     await align();
@@ -137,7 +150,7 @@ export function createSequences(database: Database): Sequences {
 
 /** The sequence that has given an id which is in use, if this was the failure. */
 export const sequenceOf = (error: unknown): Sequence | undefined =>
-  SEQUENCES.find((name) => name.replace(/id_seq$/, 'pkey') === constraintOf(error));
+  SEQUENCES.find((name) => name.replace(/id_seq$/, 'pkey') === reportOf(error)?.constraint);
 
 const isDenial = (error: unknown): boolean => codeOf(error) === SQLSTATE.permissionDenied;
 

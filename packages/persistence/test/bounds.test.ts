@@ -51,9 +51,11 @@ test('while another session has all orders locked, statements are given up by th
 });
 
 test('a change that takes several statements is given up after two and a half seconds in all', async () => {
-  // Each attempt takes less than a statement may, and places nothing; there would be twelve.
+  // Each attempt takes less than a statement may, and is undone; there would be five.
   await store.query(
-    `create function lose_slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(1.5); return null; end $$;
+    `create function lose_slowly() returns trigger language plpgsql as $$ begin
+       perform pg_sleep(1.5); raise exception 'lost' using errcode = '40001';
+     end $$;
      create trigger lose_slowly before insert on orders for each row execute function lose_slowly()`,
   );
   try {

@@ -23,9 +23,11 @@ export interface DatabaseOptions {
   readonly durationsOf?: (purpose: Purpose) => DurationObserver;
 }
 
-interface SessionNeeds {
-  /** Whether a read-only server is refused with StorageUnavailableError. */
-  readonly forWrites: boolean;
+/** The present load of the connections for requests. */
+export interface DatabaseLoad {
+  readonly openConnections: number;
+  /** Statements that wait for a connection or a response, by purpose. */
+  readonly statementsInFlight: Readonly<Record<Purpose, number>>;
 }
 
 const CLOSED = storageUnavailable('this process has closed its connections');
@@ -57,14 +59,10 @@ export class Database {
     );
   }
 
-  get openConnections(): number {
-    return this.#pool?.openConnections ?? 0;
-  }
-
-  /** The number of statements, by purpose, that wait for a connection or a response. */
-  get inFlight(): Readonly<Record<Purpose, number>> {
+  load(): DatabaseLoad {
     const counts = PURPOSES.map((purpose) => [purpose, this.#pool?.inFlight(purpose) ?? 0]);
-    return Object.fromEntries(counts) as Record<Purpose, number>; // each has one
+    const statementsInFlight = Object.fromEntries(counts) as Record<Purpose, number>; // each has one
+    return { openConnections: this.#pool?.openConnections ?? 0, statementsInFlight };
   }
 
   /**
@@ -119,9 +117,13 @@ export class Database {
    * Runs work on a connection of its own, whose statements, and the pauses between them, may take any time. It is closed
    * afterwards, which ends an open transaction, its cursors and its temporary tables.
    *
+   * @param needs.forWrites whether a server that takes no writes is refused
    * @throws StorageUnavailableError, and any other error of the work
    */
-  async withLongSession<Value>(needs: SessionNeeds, work: (client: pg.Client) => Promise<Value>): Promise<Value> {
+  async withLongSession<Value>(
+    needs: { readonly forWrites: boolean },
+    work: (client: pg.Client) => Promise<Value>,
+  ): Promise<Value> {
     const { client, isReadOnly } = await this.#servers.find();
     let isLost = false;
     client.on('error', () => {

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
-import { toRfc3339 } from '../time-text.ts';
 import { codeOf, endsConnection, HUNG, SQLSTATE, storageUnavailable, toStorageError } from './errors.ts';
 import { connectionConfig, endClient } from './servers.ts';
-import { SHORT_SESSION, setSession } from './session.ts';
+import { SHORT_SESSION, setSession, TYPES } from './session.ts';
 import type { PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
@@ -34,16 +33,6 @@ export type Purpose = keyof typeof NEEDS;
 export const PURPOSES = Object.keys(NEEDS) as Purpose[]; // its own
 
 export const needsWrites = (purpose: Purpose): boolean => NEEDS[purpose].forWrites;
-
-/** pg reads an `int8` as a text, and a time in another style than ISO as null, without an error. */
-const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
-  [pg.types.builtins.INT8, BigInt],
-  [pg.types.builtins.TIMESTAMPTZ, (text) => new Date(toRfc3339(text))],
-]);
-
-const TYPES: pg.CustomTypesConfig = {
-  getTypeParser: (oid: number) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, 'text'),
-};
 
 /** Somebody who waits for one statement or several, and may give up. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { codeOf, HUNG, READ_ONLY, SQLSTATE, storageUnavailable } from './errors.ts';
-import { assertSessionStays, readIsReadOnly } from './session.ts';
+import { assertSessionStays, readIsReadOnly, TYPES } from './session.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 /** A server of the database, and an open connection to it. */
@@ -108,7 +108,7 @@ async function queryServer(url: string, timeouts: ResponseTimeouts): Promise<Fou
 }
 
 function newClient(url: string, timeouts: ResponseTimeouts): pg.Client {
-  const client = new pg.Client(connectionConfig(url, timeouts));
+  const client = new pg.Client({ ...connectionConfig(url, timeouts), types: TYPES });
   client.on('error', () => {}); // the statement in progress fails as well
   return client;
 }
