@@ -49,7 +49,10 @@ export class DatabaseServers {
     });
     let found: FoundServer | undefined;
     try {
-      found = await Promise.any(writable).catch(() => this.#readOnlyAmong(queried, preferredUrl));
+      const server = await Promise.any(writable).catch(() => this.#readOnlyAmong(queried, preferredUrl));
+      await this.#checkSessions(server);
+      found = server;
+      return found;
     } finally {
       for (const server of queried) {
         server.then(
@@ -58,11 +61,6 @@ export class DatabaseServers {
         );
       }
     }
-    await this.#checkSessions(found).catch((error: unknown) => {
-      void endClient(found.client);
-      throw error;
-    });
-    return found;
   }
 
   async #readOnlyAmong(queried: readonly Promise<FoundServer>[], preferredUrl?: string): Promise<FoundServer> {
