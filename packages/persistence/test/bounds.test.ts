@@ -124,6 +124,7 @@ test('searches of one key, however slow, leave connections to those of another',
     await using persistence = openPersistence({ databaseUrl: url.href });
     const search = (pet: bigint) =>
       persistence.orders.findOrders({ filter: { petId: petId(pet), complete: false }, limit: 1 });
+    await Promise.all(Array.from({ length: KEY_SEARCHES_IN_FLIGHT_MAX + 1 }, () => search(2n))); // opens the connections
     let slowCount = KEY_SEARCHES_IN_FLIGHT_MAX;
     const slow = Array.from({ length: slowCount }, () => search(1n).finally(() => slowCount--));
     await expect.poll(() => persistence.load().statementsInFlight.scans).toBe(KEY_SEARCHES_IN_FLIGHT_MAX);
