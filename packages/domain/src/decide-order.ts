@@ -20,7 +20,7 @@ interface Transition {
   readonly event: OrderEventType;
 }
 
-/** Every possible change of an order. Tests compare the statements of storage with this table. */
+/** Every possible change of an order. The statement of storage is made from this table, and a test compares the two. */
 export const ORDER_TRANSITIONS = {
   cancel: {
     from: { status: 'pending', complete: false },

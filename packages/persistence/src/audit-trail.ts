@@ -46,7 +46,7 @@ const READ = `
 interface Row {
   readonly at: Date;
   readonly action: AuditEntry['action'];
-  readonly order_id: string | null;
+  readonly order_id: OrderId | null;
   readonly key_id: ApiKeyId | null;
   readonly actor: Actor;
   readonly request_id: string | null;
@@ -70,7 +70,7 @@ const entryOf = ({ at, action, order_id, key_id, actor, request_id, read_only }:
   at,
   action,
   actor,
-  ...(order_id !== null && { orderId: BigInt(order_id) as OrderId }), // a column of the table
+  ...(order_id !== null && { orderId: order_id }),
   ...(key_id !== null && { keyId: key_id }),
   ...(request_id !== null && { requestId: request_id }),
   ...(read_only !== null && { readOnly: read_only }),

@@ -1,9 +1,10 @@
 import { pipeline } from 'node:stream/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
-import { SQLSTATE } from './database/errors.ts';
+import { codeOf, SQLSTATE } from './database/errors.ts';
+import { inTransaction } from './database/session.ts';
 
 /** A value to import, and the line of the source on which it begins. */
 interface ImportRecord<Value> {
@@ -46,18 +47,18 @@ export interface ImportResult {
   readonly rejectedCount: number;
 }
 
+/** The name of a record by its table, as in "an order with the id 5 exists already". */
+const NOUNS = { orders: 'an order', pets: 'a pet' } as const;
+
 /** How records of one kind get into their table. The statements run in one session, in this order. */
 export interface ImportTarget<Value> {
-  /** The name of a record, as in "an order with the id 5 exists already". */
-  readonly noun: string;
+  readonly table: keyof typeof NOUNS;
   /** Creates the temporary table `staged`, whose columns are `line` and those of {@link rowOf}. */
   readonly createStaged: string;
   /** A record in the format of COPY, without its line number and its line end. */
   readonly rowOf: (value: Value) => string;
   /** Makes other imports of this kind wait until the transaction ends. */
   readonly lock: AdvisoryLock;
-  /** From {@link deleteRefusedFrom}. */
-  readonly deleteRefused: string;
   /** Inserts the staged rows into their table. @returns the number of rows */
   readonly insertStaged: (client: pg.Client) => Promise<number>;
   /** Called before the transaction is repeated after an id was in use. */
@@ -77,9 +78,9 @@ export const importRows = <Value>(
   options: ImportOptions = {},
 ): Promise<ImportResult> =>
   database.withLongSession({ forWrites: true }, async (client) => {
-    const read = new ReadRecords(target, source);
+    const read: ReadRecords = { readCount: 0, rejected: [], rejectedCount: 0 };
     await client.query(target.createStaged);
-    await pipeline(read.rows(), client.query(from('copy staged from stdin')));
+    await pipeline(rowsOf(source, target, read), client.query(from('copy staged from stdin')));
     await client.query('analyze staged');
     for (let attempt = 1; ; attempt++) {
       try {
@@ -96,66 +97,51 @@ const ATTEMPTS_MAX = 5;
 
 /** A unique violation or a deadlock: an order that was placed during the transaction has an id of the import. */
 const isIdConflict = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && (error.code === SQLSTATE.uniqueViolation || error.code === SQLSTATE.deadlock);
-
-/** Commits the changes of the work, or rolls them back if it fails. */
-export async function inTransaction<Value>(client: pg.Client, work: () => Promise<Value>): Promise<Value> {
-  await client.query('begin');
-  try {
-    const value = await work();
-    await client.query('commit');
-    return value;
-  } catch (error) {
-    await client.query('rollback').catch(() => {}); // the first failure is the one to report
-    throw error;
-  }
-}
+  codeOf(error) === SQLSTATE.uniqueViolation || codeOf(error) === SQLSTATE.deadlock;
 
 /** The length of the pieces in which rows are sent to PostgreSQL, in UTF-16 code units. */
 const CHUNK_LENGTH = 65_536;
 
-/** The valid records of a source in the format of COPY, and the invalid ones. */
-class ReadRecords<Value> {
-  readonly #target: ImportTarget<Value>;
-  readonly #source: ImportSource<Value>;
-  /** The first rejected records, at most {@link REJECTED_LISTED_MAX}. */
-  readonly rejected: RejectedRecord[] = [];
-  rejectedCount = 0;
+/** What was read so far. */
+interface ReadRecords {
   /** The number of valid and invalid records. */
-  count = 0;
+  readCount: number;
+  /** The first rejected records, at most {@link REJECTED_LISTED_MAX}. */
+  readonly rejected: RejectedRecord[];
+  rejectedCount: number;
+}
 
-  constructor(target: ImportTarget<Value>, source: ImportSource<Value>) {
-    this.#target = target;
-    this.#source = source;
-  }
-
-  async *rows(): AsyncGenerator<string> {
-    let chunk = '';
-    for await (const items of this.#source) {
-      for (const item of 'line' in items ? [items] : items) {
-        this.count++;
-        if ('value' in item) chunk += `${item.line}\t${this.#target.rowOf(item.value)}\n`;
-        else if (++this.rejectedCount <= REJECTED_LISTED_MAX) this.rejected.push(item);
-      }
-      if (chunk.length < CHUNK_LENGTH) continue;
-      yield chunk;
-      chunk = '';
+/** The valid records of a source in the format of COPY. The others are added to those that were read. */
+async function* rowsOf<Value>(
+  source: ImportSource<Value>,
+  { rowOf }: ImportTarget<Value>,
+  read: ReadRecords,
+): AsyncGenerator<string> {
+  let chunk = '';
+  for await (const items of source) {
+    for (const item of 'line' in items ? [items] : items) {
+      read.readCount++;
+      if ('value' in item) chunk += `${item.line}\t${rowOf(item.value)}\n`;
+      else if (++read.rejectedCount <= REJECTED_LISTED_MAX) read.rejected.push(item);
     }
-    if (chunk !== '') yield chunk;
+    if (chunk.length < CHUNK_LENGTH) continue;
+    yield chunk;
+    chunk = '';
   }
+  if (chunk !== '') yield chunk;
 }
 
 async function insertStaged<Value>(
   client: pg.Client,
   target: ImportTarget<Value>,
-  read: ReadRecords<Value>,
+  read: ReadRecords,
   { skipBad = false, onCommit }: ImportOptions,
 ): Promise<ImportResult> {
   await holdLock(client, target.lock);
-  const refused = await deleteRefused(client, target);
+  const refused = await deleteRefused(client, target.table);
   const rejected = [...read.rejected, ...refused.listed].sort((a, b) => a.line - b.line).slice(0, REJECTED_LISTED_MAX);
   const rejectedCount = read.rejectedCount + refused.count;
-  const report = { readCount: read.count, insertedCount: 0, rejected, rejectedCount };
+  const report = { readCount: read.readCount, insertedCount: 0, rejected, rejectedCount };
   if (rejectedCount > 0 && !skipBad) return report;
   const insertedCount = await target.insertStaged(client);
   onCommit?.();
@@ -163,7 +149,7 @@ async function insertStaged<Value>(
 }
 
 /** The statement that deletes staged rows whose id is repeated, or in use in a table. */
-export const deleteRefusedFrom = (table: 'orders' | 'pets'): string => `
+const deleteRefusedFrom = (table: ImportTarget<never>['table']): string => `
   with refused as (
     select line, numbered.id, ${table}.id is not null as is_in_use
     from (select line, id, row_number() over (partition by id order by line) as occurrence from staged) as numbered
@@ -177,13 +163,15 @@ export const deleteRefusedFrom = (table: 'orders' | 'pets'): string => `
 
 async function deleteRefused(
   client: pg.Client,
-  { noun, deleteRefused: statement }: Pick<ImportTarget<never>, 'noun' | 'deleteRefused'>,
+  table: ImportTarget<never>['table'],
 ): Promise<{ readonly listed: readonly RejectedRecord[]; readonly count: number }> {
-  type Refused = { line: number; id: string; is_in_use: boolean; refused_count: number };
-  const { rows } = await client.query<Refused>(statement);
+  type Refused = { line: number; id: bigint; is_in_use: boolean; refused_count: number };
+  const { rows } = await client.query<Refused>(deleteRefusedFrom(table));
   const listed = rows.map(({ line, id, is_in_use: isInUse }) => ({
     line,
-    reason: isInUse ? `${noun} with the id ${id} exists already` : `the id ${id} is repeated from an earlier line`,
+    reason: isInUse
+      ? `${NOUNS[table]} with the id ${id} exists already`
+      : `the id ${id} is repeated from an earlier line`,
   }));
   return { listed, count: rows[0]?.refused_count ?? 0 };
 }

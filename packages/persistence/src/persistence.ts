@@ -1,7 +1,6 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import { type AuditTrail, createAuditTrail } from './audit-trail.ts';
-import { Database, type DatabaseOptions } from './database/database.ts';
-import type { Purpose } from './database/pool.ts';
+import { Database, type DatabaseLoad, type DatabaseOptions } from './database/database.ts';
 import type { Availability } from './database/server-watch.ts';
 import { createOrderEvents, type OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
@@ -32,12 +31,6 @@ export interface Persistence extends AsyncDisposable {
   /** @param observer called after each check of PostgreSQL: about every half second, and at each ping */
   observe(observer: (seen: Availability) => void): void;
   close(): Promise<void>;
-}
-
-export interface DatabaseLoad {
-  readonly openConnections: number;
-  /** Statements that wait for a connection or a response, by purpose. */
-  readonly statementsInFlight: Readonly<Record<Purpose, number>>;
 }
 
 /** The state of PostgreSQL. */
@@ -71,7 +64,7 @@ export function openPersistence(options: DatabaseOptions): Persistence {
     audit: createAuditTrail(database, sequences),
     migrations: createMigrations(database),
     sequences,
-    load: () => ({ openConnections: database.openConnections, statementsInFlight: database.inFlight }),
+    load: () => database.load(),
     ping: () => database.ping(),
     observe: (observer) => database.observe(observer),
     close,

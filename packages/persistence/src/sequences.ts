@@ -2,8 +2,9 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type pg from 'pg';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
-import { codeOf, constraintOf, SQLSTATE, storageUnavailable } from './database/errors.ts';
+import { codeOf, reportOf, SQLSTATE, storageUnavailable } from './database/errors.ts';
 import { prepareStatement } from './database/statement.ts';
+import { TIMEOUTS_MS } from './database/timeouts.ts';
 
 // Logical replication, COPY and a restore of the data alone copy rows, and leave the sequences of their ids behind.
 
@@ -19,7 +20,7 @@ interface SequenceRules {
 const RULES: Readonly<Record<Sequence, SequenceRules>> = {
   // Ids from 2^53 on, which are not exact as JavaScript numbers, are ignored; a sequence that has already reached such ids
   // ignores those that are twice as large. An import or a generation holds the lock, and moves the sequence itself. Orders
-  // are placed without it: they pass over an id in use, and no reader goes by their ids.
+  // are placed without it: no reader goes by their ids.
   orders_id_seq: {
     largestId: `select id from orders where id < least(greatest(9007199254740992, 2 * next), 9223372036854775807)::bigint
       order by id desc limit 1`,
@@ -49,29 +50,23 @@ const FIND_BEHIND = prepareStatement<{ readonly name: Sequence }>(
   SEQUENCES.map(selectBehind).join(' union all '),
 );
 
-/**
- * Moves a sequence forwards, to the largest id. PostgreSQL waits a second (`deadlock_timeout`) before it ends an automatic
- * vacuum for a lock, so the statement waits longer.
- */
+/** Moves a sequence forwards, to the largest id. */
+const setForwards = (sequence: Sequence) => `setval(name, largest_id) from (${selectBehind(sequence)}) as behind`;
+
+/** Moves a sequence under the lock of its writers, in a transaction of its own: the timeout holds until its end. */
 const moveSequence = (sequence: Sequence) =>
   prepareStatement<never>(
     `move-${sequence}`,
     `do $$ begin
-       set local lock_timeout = '1500ms';
+       set local lock_timeout = ${TIMEOUTS_MS.sequenceLock};
        ${RULES[sequence].lock ?? 'null'};
-       perform setval(name, largest_id) from (${selectBehind(sequence)}) as behind;
+       perform ${setForwards(sequence)};
      end $$`,
   );
 
-const MOVE: Readonly<Record<Sequence, ReturnType<typeof moveSequence>>> = {
-  orders_id_seq: moveSequence('orders_id_seq'),
-  order_events_id_seq: moveSequence('order_events_id_seq'),
-  key_events_id_seq: moveSequence('key_events_id_seq'),
-};
-
 /** Moves the sequence of orders in the transaction of this client, which holds the lock `orderIds`. */
 export async function moveOrderIds(client: pg.Client): Promise<void> {
-  await client.query(MOVE.orders_id_seq.text);
+  await client.query(`select ${setForwards('orders_id_seq')}`);
 }
 
 /** The sequences of ids, which are brought to their tables when a program starts, and when an id is in use. */
@@ -103,17 +98,30 @@ export function createSequences(database: Database): Sequences {
       return new Map(SEQUENCES.map((name) => [name, reasonOf(error)]));
     }
   };
-  const align = async (): Promise<void> => {
+  const alignNow = async (): Promise<void> => {
     const stillBehind = new Map<Sequence, string>();
     for (const [name] of await findBehind()) {
       try {
-        await database.run('writes', MOVE[name], []);
+        await database.run('writes', moveSequence(name), []);
       } catch (error) {
         if (!(isDenial(error) || error instanceof StorageUnavailableError)) throw error;
         stillBehind.set(name, reasonOf(error));
       }
     }
     behind = stillBehind;
+  };
+  let underWay: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  // Changes that fail while sequences are being moved share the next time: each is followed by one that saw what it met.
+  const align = (): Promise<void> => {
+    next ??= underWay
+      .catch(() => {}) // reported to those who waited for it
+      .then(() => {
+        next = undefined;
+        underWay = alignNow();
+        return underWay;
+      });
+    return next;
   };
   const alignOne = async (name: Sequence): Promise<void> => {
     await align();
@@ -142,7 +150,7 @@ export function createSequences(database: Database): Sequences {
 
 /** The sequence that has given an id which is in use, if this was the failure. */
 export const sequenceOf = (error: unknown): Sequence | undefined =>
-  SEQUENCES.find((name) => name.replace(/id_seq$/, 'pkey') === constraintOf(error));
+  SEQUENCES.find((name) => name.replace(/id_seq$/, 'pkey') === reportOf(error)?.constraint);
 
 const isDenial = (error: unknown): boolean => codeOf(error) === SQLSTATE.permissionDenied;
 

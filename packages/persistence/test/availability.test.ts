@@ -20,6 +20,16 @@ test('each call to a PostgreSQL that is not there fails, and not by a time limit
   }
 });
 
+test('a PostgreSQL that hangs is not waited for by a process that ends, although it uses no connection', async () => {
+  await using server = await startPostgresServer();
+  const persistence = openPersistence({ databaseUrl: server.url });
+  await persistence.migrations.migrate();
+  server.pause();
+  const beganMs = performance.now();
+  await persistence.close();
+  expect(performance.now() - beganMs).toBeLessThan(2_500);
+});
+
 describe('a PostgreSQL that is killed', () => {
   let server: PrivateServer;
   let persistence: Persistence;

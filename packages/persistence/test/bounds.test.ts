@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { generateApiKeyId, type OrderId, orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
-import { beforeEach, describe, expect, test } from 'vitest';
+import {
+  generateApiKeyId,
+  KEY_SEARCHES_IN_FLIGHT_MAX,
+  type OrderId,
+  orderId,
+  petId,
+  SERVICE_ORIGIN,
+  StorageUnavailableError,
+} from '@petstore/domain';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { collect, importOrders, NOW, newOrder, pendingOrder, useTestStore } from './support.ts';
 
@@ -43,9 +51,11 @@ test('while another session has all orders locked, statements are given up by th
 });
 
 test('a change that takes several statements is given up after two and a half seconds in all', async () => {
-  // Each attempt takes less than a statement may, and places nothing; there would be twelve.
+  // Each attempt takes less than a statement may, and is undone; there would be five.
   await store.query(
-    `create function lose_slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(1.5); return null; end $$;
+    `create function lose_slowly() returns trigger language plpgsql as $$ begin
+       perform pg_sleep(1.5); raise exception 'lost' using errcode = '40001';
+     end $$;
      create trigger lose_slowly before insert on orders for each row execute function lose_slowly()`,
   );
   try {
@@ -60,6 +70,72 @@ test('a change that takes several statements is given up after two and a half se
   }
 });
 
+const placeFor = (pet: bigint) => (persistence: Persistence) =>
+  persistence.orders.insertOrder(newOrder({ petId: petId(pet) }), SERVICE_ORIGIN);
+const cancel = (id: bigint) => (persistence: Persistence) =>
+  persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
+
+test.each([
+  { title: 'placed', operation: 'insert', first: placeFor(1n), second: placeFor(2n), done: 'pet_id = 1' },
+  {
+    title: 'cancelled',
+    operation: 'update',
+    first: cancel(1n),
+    second: cancel(2n),
+    done: `id = 1 and status <> 'pending'`,
+  },
+])('an order is not $title from a queue after its caller got 503', async ({ operation, first, second, done }) => {
+  await importOrders(store, [pendingOrder(1n), pendingOrder(2n)]);
+  // The first statement is to be repeated, and waits behind the second for the only connection of commits.
+  await store.query(
+    `create sequence turns;
+     create function lose_first() returns trigger language plpgsql as $$ begin
+       perform pg_sleep(1.5);
+       if nextval('turns') = 1 then raise exception 'lost' using errcode = '40001'; end if;
+       return new;
+     end $$;
+     create trigger lose_first before ${operation} on orders for each row execute function lose_first()`,
+  );
+  try {
+    await using persistence = openPersistence({ databaseUrl: store.url, connections: 2 });
+    await persistence.ping();
+    const refused = expect(first(persistence)).rejects.toThrow(StorageUnavailableError);
+    await expect.poll(() => persistence.load().statementsInFlight.writes).toBe(1);
+    await Promise.all([refused, second(persistence).catch(() => {})]);
+    await expect.poll(() => persistence.load().statementsInFlight.writes, { timeout: 8_000 }).toBe(0);
+    expect((await store.query(`select from orders where ${done}`)).rows).toEqual([]);
+  } finally {
+    await store.query('drop trigger lose_first on orders; drop function lose_first; drop sequence turns');
+  }
+});
+
+test('searches of one key, however slow, leave connections to those of another', async () => {
+  const { orders: stored } = store.persistence;
+  for (const pet of [1n, 2n]) await stored.insertOrder(newOrder({ petId: petId(pet) }), SERVICE_ORIGIN);
+  // The table's owner is not subject to the policy.
+  await store.query(
+    `create role searcher login password 'searcher';
+     grant select on all tables in schema public to searcher;
+     create policy slow on orders to searcher using (pet_id <> 1 or pg_sleep(1.5) is not null);
+     alter table orders enable row level security`,
+  );
+  try {
+    const url = Object.assign(new URL(store.url), { username: 'searcher', password: 'searcher' });
+    await using persistence = openPersistence({ databaseUrl: url.href });
+    const search = (pet: bigint) =>
+      persistence.orders.findOrders({ filter: { petId: petId(pet), complete: false }, limit: 1 });
+    await Promise.all(Array.from({ length: KEY_SEARCHES_IN_FLIGHT_MAX + 1 }, () => search(2n))); // opens the connections
+    let slowCount = KEY_SEARCHES_IN_FLIGHT_MAX;
+    const slow = Array.from({ length: slowCount }, () => search(1n).finally(() => slowCount--));
+    await expect.poll(() => persistence.load().statementsInFlight.scans).toBe(KEY_SEARCHES_IN_FLIGHT_MAX);
+    expect((await search(2n)).orders).toHaveLength(1);
+    expect(slowCount).toBe(KEY_SEARCHES_IN_FLIGHT_MAX);
+    for (const { orders } of await Promise.all(slow)) expect(orders).toHaveLength(1);
+  } finally {
+    await store.query('alter table orders disable row level security; drop policy slow on orders');
+  }
+});
+
 test('a burst waits for the connections there are where the role may have only a few', async () => {
   const { pathname } = new URL(store.url);
   await store.query(`create role few login password 'few' connection limit 5`);
@@ -69,8 +145,8 @@ test('a burst waits for the connections there are where the role may have only a
   const ids: OrderId[] = Array.from({ length: 60 }, (_, i) => orderId(BigInt(i + 1)));
   await importOrders(store, ids.map(pendingOrder));
   await store.persistence.orders.generateOrders({ count: 10_000, seed: 1, now: NOW });
-  const few: number[] = [];
-  await using persistence = openPersistence({ databaseUrl: url.href, onFewConnections: (open) => few.push(open) });
+  const onFewConnections = vi.fn();
+  await using persistence = openPersistence({ databaseUrl: url.href, onFewConnections });
   const { orders, apiKeys } = persistence;
   const [listed, ...others] = await Promise.all([
     collect(orders.listOrders()),
@@ -81,7 +157,7 @@ test('a burst waits for the connections there are where the role may have only a
   expect(listed.flatMap(({ orders: batch }) => batch)).toHaveLength(10_060);
   expect(others).toHaveLength(180);
   expect(persistence.load().openConnections).toBeLessThanOrEqual(4);
-  expect(few).toHaveLength(1);
+  expect(onFewConnections).toHaveBeenCalledOnce();
 });
 
 describe('while keys are locked', () => {

@@ -102,6 +102,39 @@ test('a server without room for another connection is not away: those that are o
   expect([...states]).toEqual(['up']);
 });
 
+describe('of a primary and a standby', () => {
+  const endWatch = (role: string) =>
+    runSql(
+      store.url,
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where usename = '${role}' and query ~ 'transaction_read_only|pg_backend_pid'`,
+    );
+
+  test('a primary without room for another connection is not left for its standby', async () => {
+    const primary = await createRole('full_primary');
+    const standby = await createRole('free_standby', 'default_transaction_read_only = on');
+    await using persistence = openPersistence({ databaseUrl: [primary.url, standby.url], connections: 1 });
+    await place(persistence);
+    await store.query(`alter role ${primary.name} connection limit 1`);
+    await endWatch(primary.name);
+    for (let i = 0; i < 20; i++) {
+      expect(await persistence.ping()).toEqual({ isReadOnly: false });
+      await expect(place(persistence)).resolves.toMatchObject({ placed: true });
+    }
+  });
+
+  test('a standby without room for a connection does not hide that its primary is away', async () => {
+    const primary = await createRole('dead_primary');
+    const standby = await createRole('full_standby', 'default_transaction_read_only = on');
+    await using persistence = openPersistence({ databaseUrl: [primary.url, standby.url], connections: 1 });
+    expect(await persistence.ping()).toEqual({ isReadOnly: false });
+    await store.query(`alter role ${standby.name} connection limit 0`);
+    await store.query(`alter role ${primary.name} nologin`);
+    await endWatch(primary.name);
+    await expect.poll(() => persistence.ping().then(() => 'up', String)).not.toBe('up');
+  });
+});
+
 test('after it was closed nothing is asked of PostgreSQL any more', async () => {
   const persistence = openNarrow();
   await persistence.ping();

@@ -119,7 +119,7 @@ describe('a database that cannot be migrated says why in one line', () => {
 
 test('a defect of ours is no word of the database, and keeps its stack', () => {
   const defect = new Error('while migrating', { cause: new TypeError('not a function') });
-  expect(toSchemaError(defect)).toBe(defect);
+  expect(toSchemaError(defect, 'migrate')).toBe(defect);
 });
 
 test('a role with a schema of its own has its tables there, and needs no right on another', async () => {

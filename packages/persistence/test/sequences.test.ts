@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   BEGINNING_OF_EVENTS,
   generateApiKeyId,
@@ -196,4 +197,21 @@ describe('where nothing can be moved', () => {
       await setReadOnly('off');
     }
   });
+});
+
+test('a generation that moves the sequence of its ids still waits for the lock of a table for any time', async () => {
+  await importOrders(store, [pendingOrder(1n), pendingOrder(2n)]);
+  await resetSequences();
+  await store.query('begin; lock table orders in share mode');
+  const made = Promise.withResolvers<void>();
+  const generating = store.persistence.orders.generateOrders({
+    count: 2,
+    seed: 1,
+    now: NOW,
+    onProgress: (count) => count === 2 && made.resolve(),
+  });
+  await Promise.race([made.promise, generating]);
+  await sleep(2_000); // longer than a statement that moves a sequence waits for a lock
+  await store.query('commit');
+  expect(await generating).toBe(2);
 });

@@ -140,6 +140,25 @@ test('says that there is no room if requests get no connection, until there is',
   await expect.poll(() => persistence.ping().catch(describeStorageFailure)).toEqual({ isReadOnly: false });
 });
 
+test('says that the login is refused if requests get no connection, although a session from before responds', async () => {
+  await sql(`alter role guest password 'guessed' connection limit -1`);
+  const url = Object.assign(new URL(server.url), { username: 'guest', password: 'guessed', pathname: '/idle' });
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  const find = () => persistence.orders.findOrder(orderId(1n)).then(() => 'found', describeStorageFailure);
+  expect(await find()).toBe('PostgreSQL lacks the schema (a table is missing)');
+  await sql(
+    `alter role guest password 'rotated'`,
+    `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'guest' and query like '%from orders%'`,
+  );
+  await expect.poll(find).toBe('PostgreSQL refuses the login (wrong password)');
+  await expect
+    .poll(() => persistence.ping().then(() => 'none', describeStorageFailure))
+    .toBe('PostgreSQL refuses the login (wrong password)');
+  await sql(`alter role guest password 'guessed'`);
+  await expect.poll(find).toBe('PostgreSQL lacks the schema (a table is missing)');
+  expect(await persistence.ping()).toEqual({ isReadOnly: false });
+});
+
 test('knows a server that is read-only, and repeats what was written for people', async () => {
   await sql('alter database idle set default_transaction_read_only = on');
   const url = new URL(server.url);

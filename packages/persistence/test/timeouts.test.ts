@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { withDeadline } from '../src/database/timeouts.ts';
+import { responseTimeouts, TIMEOUTS_MS, withDeadline } from '../src/database/timeouts.ts';
 
 const LATE = new Error('late');
 const never = new Promise<never>(() => {});
@@ -36,6 +36,15 @@ test.each([
   expect(waitedMs).toBeGreaterThan(2_350);
   expect(waitedMs).toBeLessThan(endsMs);
 });
+
+test.each([1_000, 10_000, 60_000])(
+  'a silent connection is replaced after its caller has given up (%i ms a step)',
+  (ms) => {
+    const { call, silence } = responseTimeouts(ms);
+    expect(silence).toBeGreaterThan(call);
+    expect(silence).toBeGreaterThanOrEqual(TIMEOUTS_MS.silence);
+  },
+);
 
 test('the time in which this process stands still does not count', async () => {
   const response = Promise.withResolvers<string>();

@@ -147,10 +147,5 @@ export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {
 }
 
 /** Logs that requests wait for fewer connections than the settings allow. */
-export const logFewConnections =
-  (logger: Logger) =>
-  (connections: number): void =>
-    logger.warn(
-      { connections },
-      'PostgreSQL has no room for DATABASE_CONNECTIONS connections; requests wait for those that are open',
-    );
+export const logFewConnections = (logger: Logger) => (): void =>
+  logger.warn('PostgreSQL has no room for DATABASE_CONNECTIONS connections; requests wait for those that are open');

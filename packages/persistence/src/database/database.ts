@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { HUNG, READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
-import { type Call, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
+import { type Call, type Caller, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
 import { type Availability, ServerWatch } from './server-watch.ts';
-import { closeClient, DatabaseServers } from './servers.ts';
+import { DatabaseServers, endClient } from './servers.ts';
 import { LONG_SESSION, setSession } from './session.ts';
-import { type DurationObserver, type PreparedStatement, prepareStatement, type StatementValue } from './statement.ts';
+import type { DurationObserver, PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, responseTimeouts, withDeadline } from './timeouts.ts';
 
 export interface DatabaseOptions {
@@ -17,20 +17,20 @@ export interface DatabaseOptions {
    * caller. @default the times of requests, which all fail within three seconds
    */
   readonly patienceMs?: number | undefined;
-  /** Called once for each server that has no room for as many connections, with the number of those that are open. */
-  readonly onFewConnections?: (openConnections: number) => void;
+  /** Called once for each server that has no room for as many connections. */
+  readonly onFewConnections?: () => void;
   /** Returns the observer of how long the statements of a purpose take. */
   readonly durationsOf?: (purpose: Purpose) => DurationObserver;
 }
 
-interface SessionNeeds {
-  /** Whether a read-only server is refused with StorageUnavailableError. */
-  readonly forWrites: boolean;
+/** The present load of the connections for requests. */
+export interface DatabaseLoad {
+  readonly openConnections: number;
+  /** Statements that wait for a connection or a response, by purpose. */
+  readonly statementsInFlight: Readonly<Record<Purpose, number>>;
 }
 
 const CLOSED = storageUnavailable('this process has closed its connections');
-
-const PING = prepareStatement<never>('ping', 'select');
 
 /** Runs statements on the server that takes writes. A watch knows which server that is, and whether it can be used. */
 export class Database {
@@ -59,14 +59,10 @@ export class Database {
     );
   }
 
-  get openConnections(): number {
-    return this.#pool?.openConnections ?? 0;
-  }
-
-  /** The number of statements, by purpose, that wait for a connection or a response. */
-  get inFlight(): Readonly<Record<Purpose, number>> {
+  load(): DatabaseLoad {
     const counts = PURPOSES.map((purpose) => [purpose, this.#pool?.inFlight(purpose) ?? 0]);
-    return Object.fromEntries(counts) as Record<Purpose, number>; // each has one
+    const statementsInFlight = Object.fromEntries(counts) as Record<Purpose, number>; // each has one
+    return { openConnections: this.#pool?.openConnections ?? 0, statementsInFlight };
   }
 
   /**
@@ -78,7 +74,6 @@ export class Database {
     this.#assertOpen();
     await this.#watch.check();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
-    if (this.#pool?.hasNoConnection) await this.run('reads', PING, []);
     return { isReadOnly: this.#watch.state === 'read-only' };
   }
 
@@ -90,20 +85,30 @@ export class Database {
   /**
    * Runs a statement in a transaction of its own.
    *
+   * @param caller whoever waits for more than this statement: it is not sent after the caller has given up
    * @throws StorageUnavailableError (as a rejection) within three seconds, or PostgreSQL's error for the statement
    */
   async run<Row extends object>(
     purpose: Purpose,
     statement: PreparedStatement<Row>,
     values: readonly StatementValue[],
+    caller?: Caller,
   ): Promise<readonly Row[]> {
     if (this.#watch.state === 'hung') throw this.#watch.failure;
     const beganMs = performance.now();
-    const call = { purpose, statement, values, isWaiting: true };
+    let isWaiting = true;
+    const call = {
+      purpose,
+      statement,
+      values,
+      get isWaiting() {
+        return isWaiting && caller?.isWaiting !== false;
+      },
+    };
     try {
       return await withDeadline(this.#send(call), this.timeouts.call, TOO_LATE, this.#waiting);
     } finally {
-      call.isWaiting = false;
+      isWaiting = false;
       this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
     }
   }
@@ -112,9 +117,13 @@ export class Database {
    * Runs work on a connection of its own, whose statements, and the pauses between them, may take any time. It is closed
    * afterwards, which ends an open transaction, its cursors and its temporary tables.
    *
+   * @param needs.forWrites whether a server that takes no writes is refused
    * @throws StorageUnavailableError, and any other error of the work
    */
-  async withLongSession<Value>(needs: SessionNeeds, work: (client: pg.Client) => Promise<Value>): Promise<Value> {
+  async withLongSession<Value>(
+    needs: { readonly forWrites: boolean },
+    work: (client: pg.Client) => Promise<Value>,
+  ): Promise<Value> {
     const { client, isReadOnly } = await this.#servers.find();
     let isLost = false;
     client.on('error', () => {
@@ -127,7 +136,7 @@ export class Database {
     } catch (error) {
       throw toStorageError(error, isLost);
     } finally {
-      await client.end().catch(() => {}); // a lost connection is already closed; what was committed on it stays
+      await endClient(client); // what was committed on it stays
     }
   }
 
@@ -138,15 +147,14 @@ export class Database {
    */
   async locate(): Promise<string> {
     const { url, client } = await this.#servers.find();
-    closeClient(client);
+    void endClient(client);
     return url;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#rejectAll(CLOSED);
-    await this.#watch.close();
-    await Promise.all([...this.#pools].map((pool) => pool.cut()));
+    await Promise.all([this.#watch.close(), ...[...this.#pools].map((pool) => pool.cut())]);
   }
 
   /** Sends a statement on the present pool, or on the one that replaces it while the caller waits for a connection. */
@@ -190,7 +198,7 @@ export class Database {
       size: this.#options.connections ?? 16,
       timeouts: this.timeouts,
       onFewConnections: this.#options.onFewConnections,
-      onUnreachable: () => void this.#watch.check(),
+      onUnreachable: () => void this.#watch.suspect(),
     });
     this.#pool = pool;
     this.#pools.add(pool);

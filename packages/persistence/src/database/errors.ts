@@ -1,5 +1,4 @@
 import { StorageUnavailableError } from '@petstore/domain';
-import pg from 'pg';
 
 /** What an SQLSTATE means to the caller, for the connection, and in the words of the operator. */
 interface Meaning {
@@ -69,8 +68,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
 const meaningOf = (code: string): Meaning => MEANINGS[code] ?? MEANINGS[code.slice(0, 2)] ?? {};
 
 /** Whether a connection must not be used again after an error. Only an error that PostgreSQL reports can leave it intact. */
-export const endsConnection = (error: unknown): boolean =>
-  !(error instanceof pg.DatabaseError) || meaningOf(error.code ?? '').endsConnection === true;
+export function endsConnection(error: unknown): boolean {
+  const report = reportOf(error);
+  return report === undefined || meaningOf(report.code).endsConnection === true;
+}
 
 /** PostgreSQL accepts or has accepted connections, but sends no response. */
 export const HUNG = new StorageUnavailableError('PostgreSQL is hung (no response)');
@@ -87,25 +88,37 @@ export function storageUnavailable(cause: unknown): StorageUnavailableError {
   return new StorageUnavailableError(`PostgreSQL is not available: ${messageOf(cause)}`, { cause });
 }
 
-/** Whether PostgreSQL itself reports an error. MikroORM wraps it and keeps the code; codes of the system have no digit. */
-export const isReported = (error: unknown): error is Error & { readonly code: string } =>
-  error instanceof Error && 'code' in error && /^(?=.*\d)[0-9A-Z]{5}$/.test(String(error.code));
+/** An error that PostgreSQL reports. */
+interface Report extends Error {
+  readonly code: string;
+  readonly constraint?: string;
+}
+
+/**
+ * PostgreSQL's report, if an error, or its cause, is one. MikroORM wraps it and keeps its properties; codes of the system
+ * have no digit.
+ */
+export function reportOf(error: unknown): Report | undefined {
+  const cause = causeOf(error);
+  const isReport = cause instanceof Error && /^(?=.*\d)[0-9A-Z]{5}$/.test(codeOf(cause) ?? '');
+  return isReport ? (cause as Report) : undefined;
+}
 
 /**
  * Converts an error of work on a connection. What PostgreSQL reports is judged by its SQLSTATE. Any other error is the
  * connection's if the connection was lost; otherwise it is a defect, or an error of the source of an import.
  */
 export function toStorageError(error: unknown, isConnectionLost: boolean): unknown {
-  const isUnavailable = isReported(error) ? meaningOf(error.code).isUnavailable : isConnectionLost;
+  const report = reportOf(error);
+  const isUnavailable = report === undefined ? isConnectionLost : meaningOf(report.code).isUnavailable;
   return isUnavailable ? storageUnavailable(error) : error;
 }
 
 /** Whether the server has undone a statement because of another transaction. It may be tried again. */
 export function isConflict(error: unknown): boolean {
-  const cause = causeOf(error);
-  if (!(cause instanceof pg.DatabaseError)) return false;
-  const isUndone = cause.code === SQLSTATE.conflict || cause.code === SQLSTATE.deadlock;
-  return isUndone || cause.constraint === 'idempotency_keys_pkey'; // a call with the same key won; a retry returns its order
+  const { code, constraint } = reportOf(error) ?? {};
+  const isUndone = code === SQLSTATE.conflict || code === SQLSTATE.deadlock;
+  return isUndone || constraint === 'idempotency_keys_pkey'; // a call with the same key won; a retry returns its order
 }
 
 /** The SQLSTATE or system code of an error, or of its cause. */
@@ -114,16 +127,8 @@ export function codeOf(error: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
 }
 
-/** The constraint that a statement has violated. MikroORM wraps the error and keeps its properties. */
-export const constraintOf = (error: unknown): string | undefined =>
-  isReported(error) && 'constraint' in error ? String(error.constraint) : undefined;
-
 /** Whether at least one of the servers that cannot be used is hung. */
 export const isHung = (error: unknown): boolean => reasonsOf(error).includes(HUNG);
-
-/** Whether at least one of the servers that cannot be used has no room for another connection, and is therefore alive. */
-export const saysNoRoom = (error: unknown): boolean =>
-  reasonsOf(error).some((reason) => codeOf(reason) === SQLSTATE.tooManyConnections);
 
 /** Why no server could be used: one reason for each server. */
 function reasonsOf(error: unknown): readonly unknown[] {

@@ -1,43 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
-import { toRfc3339 } from '../time-text.ts';
 import { codeOf, endsConnection, HUNG, SQLSTATE, storageUnavailable, toStorageError } from './errors.ts';
-import { connectionConfig } from './servers.ts';
-import { SHORT_SESSION, setSession } from './session.ts';
+import { connectionConfig, endClient } from './servers.ts';
+import { SHORT_SESSION, setSession, TYPES } from './session.ts';
 import type { PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
+interface Needs {
+  /** How many of a pool's connections the statements may use at a time; one at least. */
+  readonly connections: (all: number) => number;
+  /** Whether they need a server that takes writes. */
+  readonly forWrites: boolean;
+}
+
 /**
- * The purposes of statements: the share of the connections that the statements of each may use at a time, and whether they
- * need a server that takes writes. Look-ups of keys and short reads may use all connections; commits as many as one disk can
- * serve; long lists, searches and followers of events only a few, which leaves some to the others. A standby may lack events
- * that were already delivered.
+ * The purposes of statements. Look-ups of keys and short reads may use all connections; commits as many as one disk can
+ * serve; long lists, searches and followers of events only a few, which leaves some to the others. Searches have more than
+ * the two connections that one key may keep busy. A standby may lack events that were already delivered.
  */
 const NEEDS = {
-  keys: { share: 1, forWrites: false },
-  reads: { share: 1, forWrites: false },
-  writes: { share: 1 / 2, forWrites: true },
-  batches: { share: 1 / 4, forWrites: false },
-  scans: { share: 1 / 8, forWrites: false },
-  events: { share: 1 / 8, forWrites: true },
-} as const;
+  keys: { connections: (all) => all, forWrites: false },
+  reads: { connections: (all) => all, forWrites: false },
+  writes: { connections: (all) => all / 2, forWrites: true },
+  batches: { connections: (all) => all / 4, forWrites: false },
+  scans: { connections: (all) => Math.min(Math.max(all / 4, 3), all - 1), forWrites: false },
+  events: { connections: (all) => all / 8, forWrites: true },
+} as const satisfies Readonly<Record<string, Needs>>;
 
 export type Purpose = keyof typeof NEEDS;
 
 export const PURPOSES = Object.keys(NEEDS) as Purpose[]; // its own
 
 export const needsWrites = (purpose: Purpose): boolean => NEEDS[purpose].forWrites;
-
-/** pg reads an `int8` as a text, and a time in another style than ISO as null, without an error. */
-const PARSERS: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
-  [pg.types.builtins.INT8, BigInt],
-  [pg.types.builtins.TIMESTAMPTZ, (text) => new Date(toRfc3339(text))],
-]);
-
-const TYPES: pg.CustomTypesConfig = {
-  getTypeParser: (oid: number) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, 'text'),
-};
 
 /** Somebody who waits for one statement or several, and may give up. */
 export interface Caller {
@@ -56,8 +51,8 @@ export interface PoolOptions {
   readonly size: number;
   readonly timeouts: ResponseTimeouts;
   /** Called once if the server has no room for as many connections. */
-  readonly onFewConnections: ((openConnections: number) => void) | undefined;
-  /** Called if no connection can be opened. */
+  readonly onFewConnections: (() => void) | undefined;
+  /** Called if a connection cannot be opened, and there is no other. */
   readonly onUnreachable: () => void;
 }
 
@@ -70,7 +65,6 @@ export class Pool {
   readonly #purposes: Readonly<Record<Purpose, LimitFunction>>;
   /** Admits as many callers as there may be connections: fewer while the server has no room for another one. */
   readonly #connections: LimitFunction;
-  #hasNoConnection = false;
   #hasFewConnections = false;
   #widening: NodeJS.Timeout | undefined;
   #ended: Promise<void> | undefined;
@@ -82,14 +76,14 @@ export class Pool {
     this.#connections = semaphore(size);
     const purposes = PURPOSES.map((purpose) => [
       purpose,
-      semaphore(Math.max(1, Math.floor(size * NEEDS[purpose].share))),
+      semaphore(Math.max(1, Math.floor(NEEDS[purpose].connections(size)))),
     ]);
     this.#purposes = Object.fromEntries(purposes) as Record<Purpose, LimitFunction>; // each purpose has one
     this.#pool = new pg.Pool({
       ...connectionConfig(url, timeouts),
       connectionTimeoutMillis: timeouts.connect,
       max: size,
-      query_timeout: TIMEOUTS_MS.silence,
+      query_timeout: timeouts.silence,
       types: TYPES,
       onConnect: (client) => this.#prepare(client),
     });
@@ -97,12 +91,7 @@ export class Pool {
   }
 
   get openConnections(): number {
-    return this.#pool.totalCount;
-  }
-
-  /** Whether the server had no room for a single connection at the last attempt. */
-  get hasNoConnection(): boolean {
-    return this.#hasNoConnection;
+    return this.#clients.size;
   }
 
   /** The number of statements of a purpose that wait for a connection or a response. */
@@ -142,7 +131,7 @@ export class Pool {
   /** Ends all connections now. Nobody waits for one that is still being opened. */
   async cut(): Promise<void> {
     void this.end();
-    await Promise.all([...this.#clients].map((client) => (client as pg.Client).end())); // the pool makes clients
+    await Promise.all([...this.#clients].map((client) => endClient(client as pg.Client))); // the pool makes clients
   }
 
   #isWanted(caller: Caller): boolean {
@@ -179,34 +168,30 @@ export class Pool {
   async #checkOut(): Promise<pg.PoolClient | undefined> {
     const beganMs = performance.now();
     try {
-      const client = await this.#pool.connect();
-      this.#hasNoConnection = false;
-      return client;
+      return await this.#pool.connect();
     } catch (error) {
       if (this.#ended !== undefined) return undefined;
-      const { totalCount } = this.#pool;
-      const isRefused = codeOf(error) === SQLSTATE.tooManyConnections;
-      this.#hasNoConnection = isRefused && totalCount === 0;
-      if (isRefused && totalCount > 0) {
+      const { totalCount } = this.#pool; // with those that are being opened, which may be refused as well
+      if (totalCount === 0) this.#options.onUnreachable();
+      else if (codeOf(error) === SQLSTATE.tooManyConnections) {
         this.#useOnly(totalCount);
         return undefined;
       }
       // pg's timeout uses a clock that advances while this process is suspended.
       if (performance.now() - beganMs >= this.#options.timeouts.connect) return undefined;
-      this.#options.onUnreachable();
       throw storageUnavailable(error);
     }
   }
 
-  /** Lets callers wait for the open connections: the server has no room for another one. */
-  #useOnly(openConnections: number): void {
+  /** Lets callers wait for the connections that there are: the server has no room for another one. */
+  #useOnly(count: number): void {
     const { size, onFewConnections } = this.#options;
-    this.#connections.concurrency = openConnections;
+    this.#connections.concurrency = count;
     clearTimeout(this.#widening);
     this.#widening = setTimeout(() => {
       this.#connections.concurrency = size;
     }, TIMEOUTS_MS.noRoom).unref();
-    if (!this.#hasFewConnections) onFewConnections?.(openConnections);
+    if (!this.#hasFewConnections) onFewConnections?.();
     this.#hasFewConnections = true;
   }
 }

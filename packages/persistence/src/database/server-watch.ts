@@ -1,7 +1,7 @@
 import type { StorageUnavailableError } from '@petstore/domain';
 import type pg from 'pg';
-import { HUNG, isHung, saysNoRoom, storageUnavailable } from './errors.ts';
-import { closeClient, type DatabaseServers } from './servers.ts';
+import { codeOf, HUNG, isHung, SQLSTATE, storageUnavailable } from './errors.ts';
+import { type DatabaseServers, endClient } from './servers.ts';
 import { readIsReadOnly } from './session.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
@@ -25,6 +25,8 @@ export class ServerWatch {
   #url: string | undefined;
   /** An idle connection to it; `undefined` after it was lost. */
   #client: pg.Client | undefined;
+  /** Whether a response on the open connection proves nothing: no other connection could be opened since. */
+  #isSuspect = false;
   #checking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #checkedAtMs = Number.NEGATIVE_INFINITY;
@@ -74,6 +76,12 @@ export class ServerWatch {
     await this.#checking;
   }
 
+  /** Looks for a server anew, because callers get no connection: the watch's own was opened when logins still succeeded. */
+  async suspect(): Promise<void> {
+    this.#isSuspect = true;
+    await this.check();
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -87,8 +95,9 @@ export class ServerWatch {
       const isReadOnly = pinged === 'up' ? false : await this.#find(pinged);
       this.#see({ state: isReadOnly ? 'read-only' : 'up', failure: undefined });
     } catch (error) {
-      // A server without room for another connection is alive, and continues with its open ones.
-      if (this.#url !== undefined && this.failure === undefined && saysNoRoom(error)) return;
+      // A server without room for another connection is alive, and continues with the open ones of the callers.
+      const isInUse = this.#url !== undefined && this.failure === undefined && !this.#isSuspect;
+      if (isInUse && codeOf(error) === SQLSTATE.tooManyConnections) return;
       const failure = storageUnavailable(error);
       this.#see({ state: isHung(failure) ? 'hung' : 'away', failure });
     }
@@ -96,7 +105,7 @@ export class ServerWatch {
 
   /** A session may stay read-only when its server no longer is, and its address may then lead to another server. */
   async #pingOpen(): Promise<'up' | 'read-only' | 'lost'> {
-    if (this.#client === undefined) return 'lost';
+    if (this.#client === undefined || this.#isSuspect) return 'lost';
     try {
       const isReadOnly = await withDeadline(readIsReadOnly(this.#client), this.#servers.timeouts.ping, HUNG);
       return isReadOnly ? 'read-only' : 'up';
@@ -109,9 +118,10 @@ export class ServerWatch {
   /** @returns whether the server that was found takes no writes */
   async #find(pinged: 'read-only' | 'lost'): Promise<boolean> {
     const before = this.#url;
-    const { url, client, isReadOnly } = await this.#servers.find(before);
+    const { url, client, isReadOnly } = await this.#servers.find(this.#isSuspect ? undefined : before);
     const takesWritesAgain = pinged === 'read-only' && !isReadOnly;
-    const isUsableAgain = this.failure !== undefined || url !== before || takesWritesAgain;
+    const isUsableAgain = this.failure !== undefined || this.#isSuspect || url !== before || takesWritesAgain;
+    this.#isSuspect = false;
     this.#forget();
     this.#url = url;
     this.#client = client;
@@ -132,7 +142,7 @@ export class ServerWatch {
   }
 
   #forget(): void {
-    if (this.#client !== undefined) closeClient(this.#client);
+    if (this.#client !== undefined) void endClient(this.#client);
     this.#client = undefined;
   }
 }

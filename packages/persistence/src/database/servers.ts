@@ -1,7 +1,7 @@
 import pg from 'pg';
-import { HUNG, READ_ONLY, storageUnavailable } from './errors.ts';
-import { assertSessionStays, readIsReadOnly } from './session.ts';
-import { type ResponseTimeouts, withDeadline } from './timeouts.ts';
+import { codeOf, HUNG, READ_ONLY, SQLSTATE, storageUnavailable } from './errors.ts';
+import { assertSessionStays, readIsReadOnly, TYPES } from './session.ts';
+import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 /** A server of the database, and an open connection to it. */
 export interface FoundServer {
@@ -36,8 +36,9 @@ export class DatabaseServers {
   /**
    * Queries all servers at once, and returns the first that takes writes; if none does, one that can be read.
    *
-   * @param preferredUrl the server to read from if several servers take no writes
-   * @throws StorageUnavailableError if no server can be used
+   * @param preferredUrl the server that is in use, to read from if several servers take no writes
+   * @throws StorageUnavailableError if no server can be used, or if none takes writes and the preferred one has no room for
+   *   another connection: it may take writes on the open ones
    */
   async find(preferredUrl?: string): Promise<FoundServer> {
     const queried = this.#urls.map((url) => queryServer(url, this.timeouts));
@@ -46,18 +47,31 @@ export class DatabaseServers {
       if (found.isReadOnly) throw READ_ONLY;
       return found;
     });
-    const found = await Promise.any(writable).catch(() => readOnlyAmong(queried, preferredUrl));
-    for (const server of queried) {
-      server.then(
-        (other) => other !== found && closeClient(other.client),
-        () => {}, // reported only if no server was found
-      );
+    let found: FoundServer | undefined;
+    try {
+      const server = await Promise.any(writable).catch(() => this.#readOnlyAmong(queried, preferredUrl));
+      await this.#checkSessions(server);
+      found = server;
+      return found;
+    } finally {
+      for (const server of queried) {
+        server.then(
+          (other) => void (other !== found && endClient(other.client)),
+          () => {}, // reported only if no server was found
+        );
+      }
     }
-    await this.#checkSessions(found).catch((error: unknown) => {
-      closeClient(found.client);
-      throw error;
-    });
-    return found;
+  }
+
+  async #readOnlyAmong(queried: readonly Promise<FoundServer>[], preferredUrl?: string): Promise<FoundServer> {
+    const results = await Promise.allSettled(queried);
+    const found = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    const refusals = results.map((result): unknown => (result.status === 'rejected' ? result.reason : undefined));
+    const refusal = refusals[this.#urls.indexOf(preferredUrl ?? '')];
+    if (codeOf(refusal) === SQLSTATE.tooManyConnections) throw storageUnavailable(refusal);
+    const server = found.find(({ url }) => url === preferredUrl) ?? found[0];
+    if (server !== undefined) return server;
+    throw storageUnavailable(refusals.length === 1 ? refusals[0] : new AggregateError(refusals));
   }
 
   /** A pooler may lend a session for one transaction only; its settings and prepared statements are then lost. */
@@ -72,18 +86,9 @@ export class DatabaseServers {
       await withDeadline(check(), this.timeouts.sessionCheck, HUNG);
       this.#checked.add(url);
     } finally {
-      closeClient(other);
+      void endClient(other);
     }
   }
-}
-
-async function readOnlyAmong(queried: readonly Promise<FoundServer>[], preferredUrl?: string): Promise<FoundServer> {
-  const results = await Promise.allSettled(queried);
-  const found = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  const server = found.find(({ url }) => url === preferredUrl) ?? found[0];
-  if (server !== undefined) return server;
-  const reasons: unknown[] = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-  throw reasons.length === 1 ? storageUnavailable(reasons[0]) : storageUnavailable(new AggregateError(reasons));
 }
 
 async function queryServer(url: string, timeouts: ResponseTimeouts): Promise<FoundServer> {
@@ -95,18 +100,18 @@ async function queryServer(url: string, timeouts: ResponseTimeouts): Promise<Fou
   try {
     return await withDeadline(query(), timeouts.find, HUNG);
   } catch (error) {
-    closeClient(client);
+    void endClient(client);
     throw error;
   }
 }
 
 function newClient(url: string, timeouts: ResponseTimeouts): pg.Client {
-  const client = new pg.Client(connectionConfig(url, timeouts));
+  const client = new pg.Client({ ...connectionConfig(url, timeouts), types: TYPES });
   client.on('error', () => {}); // the statement in progress fails as well
   return client;
 }
 
-/** Ends a connection without waiting for its end. */
-export function closeClient(client: pg.Client): void {
-  client.end().catch(() => {}); // the connection was already lost
+/** Ends a connection. Resolves when it has ended, or when it is left to a server that hangs. */
+export async function endClient(client: pg.Client): Promise<void> {
+  await withDeadline(client.end(), TIMEOUTS_MS.end, HUNG).catch(() => {});
 }

@@ -1,6 +1,7 @@
 /**
- * How long anything that concerns PostgreSQL may take, in milliseconds, in the order in which the times end. A call fails by
- * the time that is nearest to the cause, and no request waits longer than 3 s.
+ * How long PostgreSQL may take, in milliseconds, in the order in which the times end. A call fails by the time that is
+ * nearest to the cause, and no request waits longer than 3 s. The pauses of the reader of events, and the times of
+ * migrations, stand in their files: no request waits for them.
  */
 export const TIMEOUTS_MS = {
   /** The longest pause before a command tries a locked order again. It is random, so waiting commands spread out. */
@@ -15,8 +16,15 @@ export const TIMEOUTS_MS = {
   ping: 700,
   /** For a lock that a statement needs. The session sets it: nobody waits long for somebody else's transaction. */
   lock: 1_000,
+  /** For a connection to end: a server that hangs is not waited for. */
+  end: 1_000,
   /** For a server to accept a connection and to describe itself. */
   find: 1_200,
+  /**
+   * For the lock under which a sequence is moved. PostgreSQL waits a second (`deadlock_timeout`) before it ends an automatic
+   * vacuum for a lock, so this is longer than `lock`.
+   */
+  sequenceLock: 1_500,
   /** For a command to get an order that others keep locked: its caller learns why it was refused. */
   lockedOrder: 2_000,
   /** For a statement of a request. The session sets it: the server ends the statement before its caller gives up. */
@@ -31,6 +39,8 @@ export const TIMEOUTS_MS = {
   call: 2_400,
   /** For a change that may take several statements: likewise. */
   change: 2_500,
+  /** For transactions that write events, before the first follower begins after them. */
+  followersBegin: 2_500,
   /** For this process between two statements that insert an import. The session sets it: readers of events wait for the end. */
   importIdle: 5_000,
   /** While the server has no room for another connection, only open ones are used for this time. */
@@ -51,7 +61,7 @@ export const TIMEOUTS_MS = {
 
 /** The times within which a server has to respond. They are those of requests, or longer for a command. */
 export type ResponseTimeouts = Readonly<
-  Record<'ping' | 'find' | 'connect' | 'session' | 'sessionCheck' | 'call' | 'abandonedConnect', number>
+  Record<'ping' | 'find' | 'connect' | 'session' | 'sessionCheck' | 'call' | 'abandonedConnect' | 'silence', number>
 >;
 
 /**
@@ -69,6 +79,7 @@ export const responseTimeouts = (patienceMs: number | undefined): ResponseTimeou
         sessionCheck: patienceMs,
         call: 3 * patienceMs, // the first call finds the server, checks the sessions and connects
         abandonedConnect: 3 * patienceMs,
+        silence: Math.max(TIMEOUTS_MS.silence, 4 * patienceMs), // after `call`
       };
 
 /** How often the deadlines are compared with the clock, in milliseconds. */

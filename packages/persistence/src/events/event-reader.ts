@@ -4,6 +4,7 @@ import { INT64_MAX, type OrderEvent, type OrderEventId, StorageUnavailableError 
 import type { Database } from '../database/database.ts';
 import { storageUnavailable } from '../database/errors.ts';
 import { prepareStatement } from '../database/statement.ts';
+import { TIMEOUTS_MS } from '../database/timeouts.ts';
 import { findLogBounds, LOCKS_OF_WRITERS, readEvents } from './read-events.ts';
 
 /** How often the log is read if no commit is announced, in milliseconds. */
@@ -16,9 +17,6 @@ const POLL_MS = 100;
 const WRITERS_POLL_MIN_MS = 5;
 const WRITERS_POLL_MAX_MS = 250;
 const WRITERS_POLL_SHARE = 1 / 8;
-
-/** How long the beginning waits for transactions that write events, in milliseconds. */
-const BEGIN_MS = 2_500;
 
 /** How long to wait before a retry after PostgreSQL was unavailable, in milliseconds. */
 const RETRY_MS = 500;
@@ -122,7 +120,8 @@ export class EventReader {
   /** The latest event, once no event before it can appear any more. */
   async #findEnd(): Promise<OrderEventId> {
     const { latest } = await findLogBounds(this.#database);
-    const timer = setTimeout(() => this.end(storageUnavailable('a transaction that records events is open')), BEGIN_MS);
+    const giveUp = () => this.end(storageUnavailable('a transaction that records events is open'));
+    const timer = setTimeout(giveUp, TIMEOUTS_MS.followersBegin);
     await this.#untilWritersHaveEnded().finally(() => clearTimeout(timer));
     return latest;
   }

@@ -25,7 +25,7 @@ interface Mark {
 
 /**
  * Records when keys were used. Marks made while a statement is in progress share the next one: a lock of the whole table
- * then blocks a single connection, and none that commands need.
+ * then blocks a single connection of those for writes, and leaves the others to commands.
  */
 export function createKeyMarks(database: Database): DataLoader<Mark, undefined> {
   let underWay: Promise<unknown> = Promise.resolve();

@@ -2,13 +2,7 @@ import { type ChangeOrigin, type Order, SERVICE_ORIGIN } from '@petstore/domain'
 import type pg from 'pg';
 import type { Database } from '../database/database.ts';
 import { TIMEOUTS_MS } from '../database/timeouts.ts';
-import {
-  deleteRefusedFrom,
-  type ImportOptions,
-  type ImportResult,
-  type ImportSource,
-  importRows,
-} from '../import-rows.ts';
+import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
 import { type Sequences, sequenceOf } from '../sequences.ts';
 import { ORDER_COLUMNS, ORDER_FACTS } from './order-rows.ts';
 
@@ -48,11 +42,10 @@ export const importOrders = (
   importRows(
     database,
     {
-      noun: 'an order',
+      table: 'orders',
       createStaged: CREATE_STAGED_ORDERS,
       rowOf,
       lock: 'orderIds',
-      deleteRefused: deleteRefusedFrom('orders'),
       async insertStaged(client) {
         await client.query(MOVE_SEQUENCE);
         return insertStagedOrders(client, origin);

@@ -3,7 +3,6 @@ import type { Database } from '../database/database.ts';
 import { prepareStatement } from '../database/statement.ts';
 import {
   copyText,
-  deleteRefusedFrom,
   type ImportOptions,
   type ImportResult,
   type ImportSource,
@@ -38,11 +37,10 @@ const LIST_PETS = prepareStatement<PetRow>(
 
 /** Nothing else inserts pets, so imports only have to take turns. */
 const IMPORT: ImportTarget<Pet> = {
-  noun: 'a pet',
+  table: 'pets',
   createStaged: 'create temporary table staged as select 0 as line, id, name from pets with no data',
   rowOf: ({ id, name }) => `${id}\t${copyText(name)}`,
   lock: 'pets',
-  deleteRefused: deleteRefusedFrom('pets'),
   async insertStaged(client) {
     const { rowCount } = await client.query('insert into pets (id, name) select id, name from staged order by id');
     return rowCount ?? 0;
@@ -57,7 +55,7 @@ export const createPetStore = (database: Database): PetStore => ({
   },
   countPets: () =>
     database.withLongSession({ forWrites: false }, async (client) => {
-      const { rows } = await client.query<{ count: string }>('select count(*) from pets');
+      const { rows } = await client.query<{ count: bigint }>('select count(*) from pets');
       return Number(rows[0]?.count);
     }),
   importPets: (pets, options) => importRows(database, IMPORT, pets, options),

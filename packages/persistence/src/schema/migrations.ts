@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts';
 import { codeOf, SQLSTATE } from '../database/errors.ts';
 import { prepareStatement } from '../database/statement.ts';
 import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
-import { NewerDatabaseError, SchemaError, toSchemaError, toUnreadableMigrationsError } from './schema-error.ts';
+import { NewerDatabaseError, SchemaError, toSchemaError } from './schema-error.ts';
 
 /** The migrations of a database, in order. */
 interface MigrationStatus {
@@ -92,7 +92,7 @@ async function applyMigrations(database: Database): Promise<void> {
   try {
     await runMigrations(database, schema);
   } catch (error) {
-    throw toSchemaError(error);
+    throw toSchemaError(error, 'migrate');
   }
 }
 
@@ -110,6 +110,6 @@ async function listApplied(database: Database) {
   } catch (error) {
     // MikroORM creates its table before the first migration, which may have failed.
     if (codeOf(error) === SQLSTATE.undefinedTable) return [];
-    throw toUnreadableMigrationsError(error);
+    throw toSchemaError(error, 'listMigrations');
   }
 }

@@ -3,10 +3,10 @@ import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
 import type pg from 'pg';
 import type { Database } from '../database/database.ts';
-import { HUNG, isReported, toStorageError } from '../database/errors.ts';
+import { HUNG, reportOf, toStorageError } from '../database/errors.ts';
 import { connectionConfig } from '../database/servers.ts';
 import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
-import { type ResponseTimeouts, withDeadline } from '../database/timeouts.ts';
+import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from '../database/timeouts.ts';
 import * as entities from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
@@ -43,12 +43,11 @@ export async function withOrm<Value>(
     return await work(orm);
   } catch (error) {
     // If no connection could be opened, the ORM throws a plain error, as our own code might.
-    if (!isReported(error) && !isConnectionLost) await database.locate();
+    if (reportOf(error) === undefined && !isConnectionLost) await database.locate();
     throw toStorageError(error, isConnectionLost);
   } finally {
-    // The ORM waits for ever for a transaction whose connection was lost.
-    if (isConnectionLost) orm.close().catch(() => {});
-    else await orm.close();
+    const closed = withDeadline(orm.close(), TIMEOUTS_MS.end, HUNG).catch(() => {});
+    if (!isConnectionLost) await closed; // the ORM waits for ever for a transaction whose connection was lost
   }
 }
 

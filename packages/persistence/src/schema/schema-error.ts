@@ -1,5 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
-import { codeOf, isReported, SQLSTATE } from '../database/errors.ts';
+import { reportOf, SQLSTATE } from '../database/errors.ts';
 
 /**
  * The database lacks the schema that this program needs. Waiting does not help. The message is one line for the operator.
@@ -21,37 +21,36 @@ export class NewerDatabaseError extends SchemaError {
   }
 }
 
-/** What would be right, by the code of PostgreSQL's error. */
-const REMEDIES: Readonly<Record<string, string>> = {
-  [SQLSTATE.permissionDenied]: '; it takes a role like petstore_owner (docs/operations.md, "Roles")',
-  [SQLSTATE.duplicateTable]: '; give the service a database, or a schema in search_path, of its own',
+interface Refusal {
+  readonly failure: string;
+  /** What would be right, by the code of PostgreSQL's error. */
+  readonly remedies: Readonly<Record<string, string>>;
+}
+
+/** What PostgreSQL may refuse. */
+const REFUSALS: Readonly<Record<'migrate' | 'listMigrations', Refusal>> = {
+  migrate: {
+    failure: 'the database cannot be migrated',
+    remedies: {
+      [SQLSTATE.permissionDenied]: '; it takes a role like petstore_owner (docs/operations.md, "Roles")',
+      [SQLSTATE.duplicateTable]: '; give the service a database, or a schema in search_path, of its own',
+    },
+  },
+  listMigrations: {
+    failure: 'which migrations the database has cannot be read',
+    remedies: { [SQLSTATE.permissionDenied]: '; grant select on it' },
+  },
 };
 
 /**
- * Converts the error with which PostgreSQL refused a migration to a SchemaError of one line: the role may not create tables,
- * or another program has tables with these names. Any other error, such as a defect of ours, is returned unchanged.
+ * Converts the error with which PostgreSQL refused to a SchemaError of one line: the role may not create or read tables, or
+ * another program has tables with these names. Any other error, such as a defect of ours, is returned unchanged.
  */
-export function toSchemaError(error: unknown): unknown {
-  const said = refusalOf(error);
-  if (said === undefined) return error;
-  const remedy = REMEDIES[codeOf(said) ?? ''] ?? '';
-  return new SchemaError(`the database cannot be migrated: ${said.message}${remedy}`, { cause: error });
-}
-
-/** Like `toSchemaError`, for a failure to read the applied migrations. */
-export function toUnreadableMigrationsError(error: unknown): unknown {
-  const said = refusalOf(error);
-  if (said === undefined) return error;
-  const remedy = codeOf(said) === SQLSTATE.permissionDenied ? '; grant select on it' : '';
-  return new SchemaError(`which migrations the database has cannot be read: ${said.message}${remedy}`, {
-    cause: error,
-  });
-}
-
-function refusalOf(error: unknown): Error | undefined {
-  if (error instanceof StorageUnavailableError) return undefined;
-  const said = innermostOf(error);
-  return isReported(said) ? said : undefined;
+export function toSchemaError(error: unknown, refused: keyof typeof REFUSALS): unknown {
+  const report = error instanceof StorageUnavailableError ? undefined : reportOf(innermostOf(error));
+  if (report === undefined) return error;
+  const { failure, remedies } = REFUSALS[refused];
+  return new SchemaError(`${failure}: ${report.message}${remedies[report.code] ?? ''}`, { cause: error });
 }
 
 /** PostgreSQL's own error, without the ORM's wrappers, which repeat the whole statement. */
