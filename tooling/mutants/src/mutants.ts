@@ -314,8 +314,8 @@ const PERSISTENCE: readonly Mutant[] = [
   {
     name: 'of two calls at once with one idempotency key the second fails',
     file: PLACE,
-    from: 'if (!isConflict(error) || ++conflictCount >= CONFLICTS_MAX) throw error;',
-    to: 'if (++conflictCount > 0) throw error;',
+    from: 'if (!isConflict(error) || attempt >= ATTEMPTS_MAX) throw error;',
+    to: 'throw error;',
     ...byPersistence('idempotency-keys'),
   },
   {
