@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { appRouter, createAuthenticator, petsSunset, restRoutes } from '@petstore/api';
+import { createAuthenticator, petsSunset } from '@petstore/api';
 import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { readCommit } from '@petstore/runtime';
@@ -163,8 +163,6 @@ export async function startServer(
   const hasOneAddress = reachableHost(host) === host;
   const { limiter } = limits;
   const app = createApp({
-    router: appRouter,
-    restRoutes,
     services: {
       orders: persistence.orders,
       announceEvents,
@@ -182,7 +180,11 @@ export async function startServer(
     accessLogLevel: settings.accessLogLevel,
     metrics,
     renderDocument: (version, place) =>
-      renderDocument(version, { ...settings, ...((hasOneAddress || place === 'reference') && { publicUrl }) }),
+      renderDocument(
+        version,
+        { ...settings, sunsetOverrides },
+        hasOneAddress || place === 'reference' ? publicUrl : undefined,
+      ),
     renderSecurityText: () => renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     bounds: { maxConnections: connectionsMax(DEFAULT_BOUNDS.maxConnections) },
@@ -213,7 +215,7 @@ export async function startServer(
     async close() {
       health.beginStopping();
       logger.info('stopping');
-      app.traffic.beginClosing();
+      app.traffic.connections.beginClosing();
       await sleep(shutdownDelayMs);
       await running.disposeAsync();
       logger.info('stopped');

@@ -1,19 +1,9 @@
-import type { ApiVersion, AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
+import type { ApiVersion, Authenticator, Services } from '@petstore/api';
 import type { RateLimiter } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { HttpMetrics } from '../operations/metrics.ts';
 import type { TrustedProxies } from './address.ts';
 import type { KeyWatch } from './streams/key-watch.ts';
-
-/** What is in flight on the public listener. */
-export interface Traffic {
-  /** From now on each response is the last of its connection. */
-  beginClosing(): void;
-  countConnections(): number;
-  /** Responses that are being sent included, but not subscriptions. */
-  countRequests(): number;
-  countLongLists(): number;
-}
 
 /** The OpenAPI document as text. */
 export interface RenderedDocument {
@@ -61,8 +51,6 @@ export type HttpBounds = Readonly<typeof DEFAULT_BOUNDS>;
 
 /** The dependencies and settings of the public listener. */
 export interface AppOptions {
-  readonly router: AppRouter;
-  readonly restRoutes: readonly RestRoute[];
   readonly services: Services;
   readonly authenticator: Authenticator;
   readonly keyWatch: KeyWatch;
@@ -83,7 +71,7 @@ export interface AppOptions {
   readonly isStorageAvailable: () => boolean;
   /** Makes a unique id; `randomUUID` in production. */
   readonly newRequestId: () => string;
-  /** The origins from which browsers may call. */
+  /** The origins from which browsers may call, as they write them, such as `https://shop.example`. */
   readonly corsOrigins: readonly string[];
   readonly trustedProxies: TrustedProxies;
   readonly bounds?: Partial<HttpBounds>;

@@ -1,6 +1,6 @@
 import type { DatabaseLoad, OrderEventStore } from '@petstore/persistence';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { Traffic } from '../http/app-options.ts';
+import type { Traffic } from '../http/app.ts';
 import type { Health } from './health.ts';
 import type { Limits, LimitsMode } from './open-limiter.ts';
 
@@ -87,15 +87,15 @@ export function addDatabaseMetrics(registry: Registry, readLoad: () => DatabaseL
   });
 }
 
-export function addHttpMetrics(registry: Registry, load: Traffic): void {
+export function addHttpMetrics(registry: Registry, { connections, requestsInFlight, longLists }: Traffic): void {
   addGauge(
     registry,
     'petstore_http_requests_in_flight',
     'Requests in flight, responses that are being sent included.',
-    () => load.countRequests(),
+    () => requestsInFlight.count,
   );
-  addGauge(registry, 'petstore_http_connections', 'Open connections of clients.', () => load.countConnections());
-  addGauge(registry, 'petstore_http_long_lists', 'Long lists that are being sent.', () => load.countLongLists());
+  addGauge(registry, 'petstore_http_connections', 'Open connections of clients.', () => connections.count);
+  addGauge(registry, 'petstore_http_long_lists', 'Long lists that are being sent.', () => longLists.openCount);
 }
 
 function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {

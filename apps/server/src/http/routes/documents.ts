@@ -4,7 +4,7 @@ import { createReference } from '@petstore/reference';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import fp from 'fastify-plugin';
 import type { AppOptions, RenderedDocument } from '../app-options.ts';
-import { isKnown, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
+import { addVary, isKnown, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import { addPath } from './add-path.ts';
 
 /** The path of the reference. */
@@ -56,10 +56,10 @@ export const documents = fp<DocumentsOptions>(
       const { accept, 'accept-encoding': acceptEncoding } = headers;
       const found = await reference.respond({ path, accept, acceptEncoding: acceptEncoding?.toString() });
       // If nothing is found, browsers get a page and other clients the Error object, so the response varies by Accept.
-      const vary = [reply.getHeader('vary'), found === undefined ? 'accept' : found.headers['vary']];
-      if (vary.some(Boolean)) reply.header('vary', vary.filter(Boolean).join(', '));
+      const { vary, ...others } = found?.headers ?? { vary: 'accept' };
+      addVary(reply, vary);
       if (found === undefined) throw refusalOf('route_not_found');
-      reply.code(found.status).headers({ ...found.headers, vary: reply.getHeader('vary') });
+      reply.code(found.status).headers(others);
       if (found.status === 308) return reply.send();
       if (found.status === 200) return sendPage(request, reply, found.body);
       reportError(request, refusalOf('route_not_found'), metrics);

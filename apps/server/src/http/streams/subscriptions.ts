@@ -1,16 +1,13 @@
 import type { SubscriptionContext } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HttpMetrics } from '../../operations/metrics.ts';
+import type { AppOptions } from '../app-options.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
 import { observeServed, whenClosed } from '../observe.ts';
 import { refusalOf } from '../responses.ts';
-import type { KeyWatch } from './key-watch.ts';
 import type { LongLists } from './long-lists.ts';
 
-export interface SubscriptionOptions {
+export interface SubscriptionOptions extends Pick<AppOptions, 'keyWatch' | 'metrics'> {
   readonly longLists: LongLists;
-  readonly keyWatch: KeyWatch;
-  readonly metrics: HttpMetrics;
   /** The maximum number of subscriptions at once, of all callers together. */
   readonly maxSubscriptions: number;
 }

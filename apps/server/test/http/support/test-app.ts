@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { appRouter, createAuthenticator, type ErrorCode, petsSunset, restRoutes } from '@petstore/api';
+import { createAuthenticator, type ErrorCode, petsSunset } from '@petstore/api';
 import {
   type ApiKeyId,
   type ApiKeyStore,
@@ -91,7 +91,7 @@ export interface TestApp extends AsyncDisposable {
  */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   await using resources = new AsyncDisposableStack();
-  const { petsSunsetAt = PETS_SUNSET_AT } = options;
+  const sunsetOverrides = petsSunset(options.petsSunsetAt ?? PETS_SUNSET_AT);
   const { through = (_, url) => Promise.resolve(url) } = options;
   const databaseUrl = options.databaseUrl ?? resources.use(await createServerDatabase(options)).url;
   const redis = resources.use(await createTestRedis());
@@ -109,8 +109,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
   let origin = '';
   const app = createApp({
-    router: appRouter,
-    restRoutes,
     services: {
       orders: options.wrap?.orders?.(persistence.orders) ?? persistence.orders,
       announceEvents() {},
@@ -119,7 +117,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       events: persistence.events,
       limiter: counting,
       clock,
-      sunsetOverrides: petsSunset(petsSunsetAt),
+      sunsetOverrides,
     },
     authenticator,
     keyWatch,
@@ -139,7 +137,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     accessLogLevel: 'debug',
     renderDocument: (version, place) =>
-      renderDocument(version, { ...(place === 'reference' && { publicUrl: origin }), petsSunsetAt }),
+      renderDocument(version, { sunsetOverrides }, place === 'reference' ? origin : undefined),
     renderSecurityText: () => undefined,
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,
