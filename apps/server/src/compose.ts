@@ -28,7 +28,6 @@ import {
 import { createLogger, logLibraryOutput } from './operations/logger.ts';
 import { Metrics } from './operations/metrics.ts';
 import { openLimiter } from './operations/open-limiter.ts';
-import { OPERATIONS, sunsetsOf } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
@@ -91,11 +90,7 @@ export async function startServer(
   // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
   const health = new Health();
   const sunsetOverrides = petsSunset(settings.petsSunsetAt);
-  const metrics = new Metrics({
-    commit: readCommit(),
-    operations: OPERATIONS,
-    sunsets: sunsetsOf(sunsetOverrides),
-  });
+  const metrics = new Metrics({ commit: readCommit(), sunsetOverrides });
   const { registry } = metrics;
   addHealthMetrics(registry, health);
   const { adminHost, adminPort } = settings;
@@ -115,27 +110,22 @@ export async function startServer(
   const { apiKeys, pets, events, audit, migrations, sequences } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
-  const { instances, redisPrefix } = settings;
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
-  const limitsOptions = { redisPrefix, instances, logger, metrics, clock, onBan };
-  const limits = openLimiter(settings.redis, limitsOptions, resources);
+  const limits = openLimiter(settings, { logger, metrics, clock, onBan }, resources);
   const keyWatch = new KeyWatch(authenticator);
   const onKeyChanged = (id: ApiKeyId) => {
     authenticator.forget(id);
     keyWatch.recheck(id);
   };
-  const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
-  const announcementPlace = settings.redis && { target: settings.redis, redisPrefix };
-  const announce = openAnnouncements(announcementPlace, announcementHandlers, resources);
+  const announce = openAnnouncements(settings, { onKeyChanged, onEvents: events.wakeFollowers }, resources);
   const announceEvents = () => {
-    metrics.countRecordedEvent();
+    metrics.eventsRecorded.inc();
     announce();
   };
   addLimitMetrics(registry, limits);
   addEventMetrics(registry, events);
-  addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(startEventCleanup({ events, retentionMs, clock, onError: onBackgroundError }));
   let demoKeys: readonly DemoKey[] = []; // set before the storage is first up
@@ -154,6 +144,7 @@ export async function startServer(
     onFatal,
   });
   resources.defer(() => storage.stop());
+  addDatabaseMetrics(registry, storage, persistence);
   health.observe({ storage, limits, sequences });
 
   // The public listener.

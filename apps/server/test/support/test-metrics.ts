@@ -1,4 +1,4 @@
 import { Metrics } from '../../src/operations/metrics.ts';
 
-/** The metrics of a server without operations. */
-export const createTestMetrics = (): Metrics => new Metrics({ commit: undefined, operations: [], sunsets: new Map() });
+/** The metrics of a server whose commit is not known, and whose operations end when their contracts say. */
+export const createTestMetrics = (): Metrics => new Metrics({ commit: undefined, sunsetOverrides: {} });
