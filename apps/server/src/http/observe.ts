@@ -12,7 +12,7 @@ declare module 'fastify' {
     /** The route's name in metrics and logs, never text from a caller. A function if the route serves several operations. */
     readonly operation?: string | ((request: FastifyRequest) => string);
     /** Present on every route of a path that has a deprecated operation. */
-    readonly deprecation?: Deprecation;
+    readonly deprecation?: Deprecation | undefined;
   }
 }
 

@@ -8,16 +8,13 @@ import { KeyedSemaphore } from '../concurrency.ts';
 import { whenClosed } from '../observe.ts';
 import { logFailure, refusalOf, sendJson } from '../responses.ts';
 
-/** The name under which the long lists of all callers are counted. */
-const ALL_CALLERS = '';
-
 /** Sends lists: a short one whole, and a limited number of long ones in pieces, as fast as their clients read. */
 export class LongLists {
   readonly #metrics: HttpMetrics;
   readonly #max: number;
   /** Long lists in flight, including subscriptions, by key. */
   readonly #ofKeys = new KeyedSemaphore();
-  readonly #open = new KeyedSemaphore();
+  #openCount = 0;
 
   /** @param max how many long lists may be sent at once, of all callers together */
   constructor(metrics: HttpMetrics, max: number) {
@@ -27,7 +24,7 @@ export class LongLists {
 
   /** The number of long lists being sent, without subscriptions. */
   get openCount(): number {
-    return this.#open.acquired(ALL_CALLERS);
+    return this.#openCount;
   }
 
   /**
@@ -49,9 +46,9 @@ export class LongLists {
    */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     this.beginOfKey(request, reply);
-    const release = this.#open.tryAcquire(ALL_CALLERS, 1, this.#max);
-    if (release === undefined) throw refusalOf('overloaded');
-    whenClosed(reply, release);
+    if (this.#openCount >= this.#max) throw refusalOf('overloaded');
+    this.#openCount++;
+    whenClosed(reply, () => this.#openCount--);
   }
 
   /** Responds with JSON in pieces. For HEAD no piece is requested. */
