@@ -80,7 +80,7 @@ export async function startServer(
   const { host, port, reusePort, dataFolder } = settings;
   // Disposes of what has been started, in reverse order: when a later step fails, or when the server is closed.
   await using resources = new AsyncDisposableStack();
-  const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
+  const logger = await createLogger(settings);
   logLibraryOutput(logger);
   // Tracing is loaded only if spans are recorded; otherwise no request passes through it.
   if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
@@ -93,8 +93,7 @@ export async function startServer(
   const metrics = new Metrics({ commit: readCommit(), sunsetOverrides });
   const { registry } = metrics;
   addHealthMetrics(registry, health);
-  const { adminHost, adminPort } = settings;
-  const adminUrl = await openAdminListener({ host: adminHost, port: adminPort, health, registry, logger }, resources);
+  const adminUrl = await openAdminListener(settings, { health, registry, logger }, resources);
 
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
