@@ -24,7 +24,7 @@ export type LimitsMode =
   | 'in-process';
 
 /** How limits are counted at present. */
-export interface LimitsState {
+interface LimitsState {
   readonly mode: LimitsMode;
   /** Why Redis is away, if it is: one short line without a secret. */
   readonly awayReason?: string | undefined;
