@@ -60,7 +60,7 @@ export interface AppOptions {
   readonly accessLogLevel: 'info' | 'debug';
   readonly metrics: HttpMetrics;
   /**
-   * Called once for each place, at the first request, because the port is known only after listening has begun.
+   * Called at the first request for each text, because the port is known only after listening has begun.
    *
    * @param place `alone` for the document itself, `reference` for the reference, whose examples need absolute URLs
    */

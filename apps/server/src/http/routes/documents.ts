@@ -3,7 +3,7 @@ import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import { createReference } from '@petstore/reference';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import fp from 'fastify-plugin';
-import type { AppOptions, RenderedDocument } from '../app-options.ts';
+import type { AppOptions } from '../app-options.ts';
 import { addVary, isKnown, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import { addPath } from './add-path.ts';
 
@@ -23,21 +23,11 @@ export const documents = fp<DocumentsOptions>(
       addPath(app, path, { operation }, [{ method: 'GET', operation, handler }]);
 
     for (const { version } of DOCUMENTED_VERSIONS) {
-      let rendered: RenderedDocument | undefined;
-      const document = () => {
-        rendered ??= renderDocument(version, 'alone');
-        return rendered;
-      };
-      get(
-        `/${version}/openapi.json`,
-        'openapi',
-        serveText('application/json', () => document().json),
-      );
-      get(
-        `/${version}/openapi.yaml`,
-        'openapi',
-        serveText('application/yaml', () => document().yaml()),
-      );
+      const document = () => renderDocument(version, 'alone');
+      const json = serveText('application/json', () => document().json);
+      const yaml = serveText('application/yaml', () => document().yaml());
+      get(`/${version}/openapi.json`, 'openapi', json);
+      get(`/${version}/openapi.yaml`, 'openapi', yaml);
     }
     for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt', '/robots.txt']) get(path, 'docs', serveReference);
     // The redirect is relative: it also works behind a proxy that serves us below a path of its own.
