@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { appRouter, createAuthenticator, restRoutes } from '@petstore/api';
+import { createAuthenticator } from '@petstore/api';
 import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { readCommit } from '@petstore/runtime';
@@ -28,7 +28,6 @@ import {
 import { createLogger, logLibraryOutput } from './operations/logger.ts';
 import { Metrics } from './operations/metrics.ts';
 import { openLimiter } from './operations/open-limiter.ts';
-import { DEPRECATED_OPERATIONS, OPERATIONS } from './operations/operation-names.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
@@ -81,7 +80,7 @@ export async function startServer(
   const { host, port, reusePort, dataFolder } = settings;
   // Disposes of what has been started, in reverse order: when a later step fails, or when the server is closed.
   await using resources = new AsyncDisposableStack();
-  const logger = await createLogger({ level: settings.logLevel, format: settings.logFormat });
+  const logger = await createLogger(settings);
   logLibraryOutput(logger);
   // Tracing is loaded only if spans are recorded; otherwise no request passes through it.
   if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
@@ -90,16 +89,10 @@ export async function startServer(
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
   const health = new Health();
-  const metrics = new Metrics({
-    commit: readCommit(),
-    operations: OPERATIONS,
-    deprecatedOperations: DEPRECATED_OPERATIONS,
-    sunsetAt: settings.petsSunsetAt,
-  });
+  const metrics = new Metrics({ commit: readCommit(), petsSunsetAt: settings.petsSunsetAt });
   const { registry } = metrics;
   addHealthMetrics(registry, health);
-  const { adminHost, adminPort } = settings;
-  const adminUrl = await openAdminListener({ host: adminHost, port: adminPort, health, registry, logger }, resources);
+  const adminUrl = await openAdminListener(settings, { health, registry, logger }, resources);
 
   // Storage: orders and keys in PostgreSQL, limits in Redis.
   const backends = await openBackends(settings, { logger, signal }, resources);
@@ -115,27 +108,22 @@ export async function startServer(
   const { apiKeys, pets, events, audit, migrations, sequences } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
-  const { instances, redisPrefix } = settings;
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
-  const limitsOptions = { redisPrefix, instances, logger, metrics, clock, onBan };
-  const limits = openLimiter(settings.redis, limitsOptions, resources);
+  const limits = openLimiter(settings, { logger, metrics, clock, onBan }, resources);
   const keyWatch = new KeyWatch(authenticator);
   const onKeyChanged = (id: ApiKeyId) => {
     authenticator.forget(id);
     keyWatch.recheck(id);
   };
-  const announcementHandlers = { onKeyChanged, onEvents: events.wakeFollowers };
-  const announcementPlace = settings.redis && { target: settings.redis, redisPrefix };
-  const announce = openAnnouncements(announcementPlace, announcementHandlers, resources);
+  const announce = openAnnouncements(settings, { onKeyChanged, onEvents: events.wakeFollowers }, resources);
   const announceEvents = () => {
-    metrics.countRecordedEvent();
+    metrics.eventsRecorded.inc();
     announce();
   };
   addLimitMetrics(registry, limits);
   addEventMetrics(registry, events);
-  addDatabaseMetrics(registry, persistence.load);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(startEventCleanup({ events, retentionMs, clock, onError: onBackgroundError }));
   let demoKeys: readonly DemoKey[] = []; // set before the storage is first up
@@ -154,6 +142,7 @@ export async function startServer(
     onFatal,
   });
   resources.defer(() => storage.stop());
+  addDatabaseMetrics(registry, storage, persistence);
   health.observe({ storage, limits, sequences });
 
   // The public listener.
@@ -163,8 +152,6 @@ export async function startServer(
   const hasOneAddress = reachableHost(host) === host;
   const { limiter } = limits;
   const app = createApp({
-    router: appRouter,
-    restRoutes,
     services: {
       orders: persistence.orders,
       announceEvents,
@@ -182,7 +169,7 @@ export async function startServer(
     accessLogLevel: settings.accessLogLevel,
     metrics,
     renderDocument: (version, place) =>
-      renderDocument(version, { ...settings, ...((hasOneAddress || place === 'reference') && { publicUrl }) }),
+      renderDocument(version, settings, hasOneAddress || place === 'reference' ? publicUrl : undefined),
     renderSecurityText: () => renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     bounds: { maxConnections: connectionsMax(DEFAULT_BOUNDS.maxConnections) },
@@ -213,7 +200,7 @@ export async function startServer(
     async close() {
       health.beginStopping();
       logger.info('stopping');
-      app.traffic.beginClosing();
+      app.traffic.connections.beginClosing();
       await sleep(shutdownDelayMs);
       await running.disposeAsync();
       logger.info('stopped');

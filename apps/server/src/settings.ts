@@ -8,13 +8,10 @@ export interface Settings extends SettingValues {
   readonly dataFolder: string;
   readonly adminPort: number;
   readonly shutdownTimeoutMs: number;
-  readonly logFormat: LogFormat;
+  readonly logFormat: NonNullable<SettingValues['logFormat']>;
   /** Whether the server prints its addresses for people once it serves. */
   readonly showsBanner: boolean;
 }
-
-export type LogLevel = SettingValues['logLevel'];
-export type LogFormat = NonNullable<SettingValues['logFormat']>;
 
 /** The default of SHUTDOWN_TIMEOUT without the delay. */
 const SHUTDOWN_MS = 10_000;

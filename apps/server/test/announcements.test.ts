@@ -13,7 +13,7 @@ const KEY_CHANGED = channelsOf('shop:').apiKeyChanged;
 test('without a Redis a process hears itself, once of what comes together', async () => {
   const own = handlers();
   await using resources = new AsyncDisposableStack();
-  const announce = openAnnouncements(undefined, own, resources);
+  const announce = openAnnouncements({ redis: undefined, redisPrefix: '' }, own, resources);
   for (let i = 0; i < 3; i++) announce();
   await vi.waitFor(() => expect(own.onEvents).toHaveBeenCalledOnce(), PATIENTLY);
 });
@@ -23,8 +23,8 @@ test('processes hear each other and what the command line says, and again when R
   const { port } = resources.use(await startRedisServer());
   const target: RedisTarget = { type: 'single', host: '127.0.0.1', port, database: 0, tls: false };
   const [own, other] = [handlers(), handlers()];
-  const announce = openAnnouncements({ target, redisPrefix: 'shop:' }, own, resources);
-  openAnnouncements({ target, redisPrefix: 'shop:' }, other, resources);
+  const announce = openAnnouncements({ redis: target, redisPrefix: 'shop:' }, own, resources);
+  openAnnouncements({ redis: target, redisPrefix: 'shop:' }, other, resources);
   await vi.waitFor(() => {
     announce();
     expect(other.onEvents).toHaveBeenCalled();
@@ -52,9 +52,9 @@ test('two deployments on one Redis, with prefixes of their own, hear nothing of 
   const { port } = resources.use(await startRedisServer());
   const target: RedisTarget = { type: 'single', host: '127.0.0.1', port, database: 0, tls: false };
   const [shop, same, other] = [handlers(), handlers(), handlers()];
-  const announce = openAnnouncements({ target, redisPrefix: 'shop:' }, shop, resources);
-  openAnnouncements({ target, redisPrefix: 'shop:' }, same, resources);
-  openAnnouncements({ target, redisPrefix: '' }, other, resources);
+  const announce = openAnnouncements({ redis: target, redisPrefix: 'shop:' }, shop, resources);
+  openAnnouncements({ redis: target, redisPrefix: 'shop:' }, same, resources);
+  openAnnouncements({ redis: target, redisPrefix: '' }, other, resources);
   const redis = connectRedis(target);
   resources.defer(() => redis.disconnect());
   await once(redis, 'ready');
@@ -80,7 +80,7 @@ test('a user of Redis who may not use the channel of events still hears of keys'
   await administrator.call('ACL', 'SETUSER', 'former', 'on', '>secret', 'resetchannels', `&${KEY_CHANGED}`, '+@all');
   const own = handlers();
   const announce = openAnnouncements(
-    { target: { ...target, username: 'former', password: 'secret' }, redisPrefix: 'shop:' },
+    { redis: { ...target, username: 'former', password: 'secret' }, redisPrefix: 'shop:' },
     own,
     resources,
   );

@@ -112,8 +112,8 @@ describe('health', () => {
     const align = vi.fn(async () => behind.clear());
     const health = new Health();
     health.observe({
-      storage: { isAvailable: true, state: 'up', check: async () => ({ state: 'up', reason: undefined }) },
-      limits: { mode: () => 'redis', awayReason: () => undefined, modeChanges: () => 0 },
+      storage: { state: 'up', check: async () => ({ state: 'up', reason: undefined }) },
+      limits: { readState: () => ({ mode: 'redis', modeChanges: 0, bannedKeys: 0, degradedSeconds: 0 }) },
       sequences: { behind, align },
     });
     health.beginServing();

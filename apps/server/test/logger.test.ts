@@ -74,7 +74,7 @@ test.each(['json', 'pretty'] as const)('everything that is logged in the %s form
   const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
   const program = `
     const { createLogger } = await import(${JSON.stringify(logger)});
-    const logger = await createLogger({ level: 'info', format: ${JSON.stringify(format)} });
+    const logger = await createLogger({ logLevel: 'info', logFormat: ${JSON.stringify(format)} });
     logger.info({ url: '/v1/${KEY}', headers: { authorization: 'Bearer hunter2' } }, 'the key was ${KEY}');
     logger.error({ err: new Error('failed', { cause: new Error('because of ${KEY}') }) });`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
@@ -87,7 +87,7 @@ test('what libraries write to the console, and warnings of the process, are line
   const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
   const program = `
     const { createLogger, logLibraryOutput } = await import(${JSON.stringify(logger)});
-    logLibraryOutput(await createLogger({ level: 'info', format: 'json' }));
+    logLibraryOutput(await createLogger({ logLevel: 'info', logFormat: 'json' }));
     console.warn('Skipping the %s check', 'ready', '${KEY}');
     console.error(new Error('failed'));
     console.log('for information');

@@ -5,9 +5,10 @@ import { expect, test, vi } from 'vitest';
 import { type LimitsOptions, openLimiter } from '../src/operations/open-limiter.ts';
 import { createTestMetrics } from './support/test-metrics.ts';
 
+/** The settings of a server without a Redis. */
+const IN_PROCESS = { redis: undefined, redisPrefix: '', instances: 1 };
+
 const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
-  redisPrefix: '',
-  instances: 1,
   logger: pino({ level: 'silent' }),
   metrics: createTestMetrics(),
   clock: () => new Date(),
@@ -17,14 +18,14 @@ const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
 
 test('without a Redis a server counts in its own process', async () => {
   await using resources = new AsyncDisposableStack();
-  expect(openLimiter(undefined, optionsWith({}), resources).mode()).toBe('in-process');
+  expect(openLimiter(IN_PROCESS, optionsWith({}), resources).readState().mode).toBe('in-process');
 });
 
 test('without a Redis a ban is counted once, by level, and one of the keys that are banned', async () => {
   await using resources = new AsyncDisposableStack();
   const metrics = createTestMetrics();
   const onBan = vi.fn<(keyId: ApiKeyId) => void>();
-  const limits = openLimiter(undefined, optionsWith({ metrics, onBan }), resources);
+  const limits = openLimiter(IN_PROCESS, optionsWith({ metrics, onBan }), resources);
   const { limiter } = limits;
   const keyId = 'aaaaaaaa' as ApiKeyId; // as a generated one
   const subject = { name: subjectNameOf(keyId), perMinute: 1, perDay: 1_000 };
@@ -32,15 +33,15 @@ test('without a Redis a ban is counted once, by level, and one of the keys that 
   expect(onBan.mock.calls).toEqual([[keyId]]);
   const text = await metrics.registry.metrics();
   expect(text).toContain('\npetstore_bans_set_total{level="1"} 1\npetstore_bans_set_total{level="2"} 0\n');
-  expect(limits.bannedKeys()).toBe(1);
+  expect(limits.readState().bannedKeys).toBe(1);
   expect(text).toContain('\npetstore_rate_limit_checks_total{decided="process"} 300\n');
-  expect(limits.degradedSeconds()).toBe(0);
+  expect(limits.readState().degradedSeconds).toBe(0);
 });
 
 test('without a Redis windows go by the clock that is passed in', async () => {
   await using resources = new AsyncDisposableStack();
   const clock = manualClock('2026-11-20T12:00:00.000Z');
-  const { limiter } = openLimiter(undefined, optionsWith({ clock }), resources);
+  const { limiter } = openLimiter(IN_PROCESS, optionsWith({ clock }), resources);
   const subject = { name: 'key:aaaaaaaa', perMinute: 1, perDay: 1_000 };
   expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'admitted' });
   expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'refused', retryAfterSeconds: 61 });
@@ -56,7 +57,7 @@ test('a Redis that forgets the wrong keys once it is full is a line of the log a
   const lines: string[] = [];
   const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) });
   const target = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
-  await openLimiter(target, optionsWith({ logger }), resources).started;
+  await openLimiter({ ...IN_PROCESS, redis: target }, optionsWith({ logger }), resources).started;
   await expect
     .poll(() => lines.map((line) => JSON.parse(line)))
     .toEqual([

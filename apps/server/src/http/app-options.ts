@@ -1,19 +1,9 @@
-import type { ApiVersion, AppRouter, Authenticator, RestRoute, Services } from '@petstore/api';
+import type { ApiVersion, Authenticator, Services } from '@petstore/api';
 import type { RateLimiter } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import type { HttpMetrics } from '../operations/metrics.ts';
 import type { TrustedProxies } from './address.ts';
 import type { KeyWatch } from './streams/key-watch.ts';
-
-/** What is in flight on the public listener. */
-export interface Traffic {
-  /** From now on each response is the last of its connection. */
-  beginClosing(): void;
-  countConnections(): number;
-  /** Responses that are being sent included, but not subscriptions. */
-  countRequests(): number;
-  countLongLists(): number;
-}
 
 /** The OpenAPI document as text. */
 export interface RenderedDocument {
@@ -61,8 +51,6 @@ export type HttpBounds = Readonly<typeof DEFAULT_BOUNDS>;
 
 /** The dependencies and settings of the public listener. */
 export interface AppOptions {
-  readonly router: AppRouter;
-  readonly restRoutes: readonly RestRoute[];
   readonly services: Services;
   readonly authenticator: Authenticator;
   readonly keyWatch: KeyWatch;
@@ -72,7 +60,7 @@ export interface AppOptions {
   readonly accessLogLevel: 'info' | 'debug';
   readonly metrics: HttpMetrics;
   /**
-   * Called once for each place, at the first request, because the port is known only after listening has begun.
+   * Called at the first request for each text, because the port is known only after listening has begun.
    *
    * @param place `alone` for the document itself, `reference` for the reference, whose examples need absolute URLs
    */
@@ -83,7 +71,7 @@ export interface AppOptions {
   readonly isStorageAvailable: () => boolean;
   /** Makes a unique id; `randomUUID` in production. */
   readonly newRequestId: () => string;
-  /** The origins from which browsers may call. */
+  /** The origins from which browsers may call, as they write them, such as `https://shop.example`. */
   readonly corsOrigins: readonly string[];
   readonly trustedProxies: TrustedProxies;
   readonly bounds?: Partial<HttpBounds>;

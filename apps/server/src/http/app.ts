@@ -2,8 +2,8 @@ import { METHODS } from 'node:http';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify';
 import { createTrustFunction, type TrustFunction } from './address.ts';
-import { type AdmissionOptions, admission } from './admission.ts';
-import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds, type Traffic } from './app-options.ts';
+import { admission } from './admission.ts';
+import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
 import { RequestsInFlight } from './concurrency.ts';
 import { Connections } from './connections.ts';
 import { cors } from './cors.ts';
@@ -15,6 +15,14 @@ import { rest } from './routes/rest.ts';
 import { trpc } from './routes/trpc.ts';
 import { LongLists } from './streams/long-lists.ts';
 import { Subscriptions } from './streams/subscriptions.ts';
+
+/** What is in flight on the public listener. */
+export interface Traffic {
+  readonly connections: Connections;
+  /** Responses that are being sent included, but not subscriptions. */
+  readonly requestsInFlight: RequestsInFlight;
+  readonly longLists: LongLists;
+}
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -30,33 +38,21 @@ const KEPT_REQUEST_ID = /^(?!.*pso_(?:live|demo)_)[A-Za-z0-9_-]{1,64}$/;
  * through the plugins from top to bottom, and then through admission to its route.
  */
 export function createApp(options: AppOptions): FastifyInstance {
-  const { authenticator, limiter, metrics, services, isStorageAvailable } = options;
+  const { metrics, services } = options;
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const isTrustedProxy = createTrustFunction(options.trustedProxies);
   const nowMs = () => services.clock().getTime();
   const connections = new Connections({ ...options, bounds, isTrustedProxy });
   const requestsInFlight = new RequestsInFlight(bounds);
-  const longLists = new LongLists({ metrics, maxLongLists: bounds.maxLongLists });
-  const subscriptions = new Subscriptions({
-    longLists,
-    keyWatch: options.keyWatch,
-    metrics,
-    maxSubscriptions: bounds.maxSubscriptions,
-  });
+  const longLists = new LongLists(metrics, bounds.maxLongLists);
+  const subscriptions = new Subscriptions({ ...options, longLists, maxSubscriptions: bounds.maxSubscriptions });
   const app = createFastify(options, bounds, connections, isTrustedProxy);
 
   app.register(connections.plugin);
   app.register(responses, { metrics });
   app.register(observe, options);
-  app.register(cors, { origins: options.corsOrigins, metrics, nowMs });
-  const admissionOptions: Omit<AdmissionOptions, 'needsKey'> = {
-    authenticator,
-    limiter,
-    requestsInFlight,
-    metrics,
-    isStorageAvailable,
-    nowMs,
-  };
+  app.register(cors, { ...options, nowMs });
+  const admissionOptions = { ...options, requestsInFlight, nowMs };
   /** The documents, and all paths that are neither of the API nor of tRPC. */
   const openPaths: FastifyPluginAsync = async (open) => {
     open.register(admission, { ...admissionOptions, needsKey: false });
@@ -66,21 +62,15 @@ export function createApp(options: AppOptions): FastifyInstance {
   const guardedPaths: FastifyPluginAsync = async (guarded) => {
     guarded.register(admission, { ...admissionOptions, needsKey: true });
     for (const { version } of DOCUMENTED_VERSIONS) {
-      const restRoutes = options.restRoutes.filter(({ apiVersion }) => apiVersion === version);
-      guarded.register(rest, { prefix: `/${version}`, restRoutes, services, longLists });
+      guarded.register(rest, { prefix: `/${version}`, version, services, longLists });
     }
-    guarded.register(trpc, { prefix: '/trpc', router: options.router, services, metrics, longLists, subscriptions });
+    guarded.register(trpc, { prefix: '/trpc', services, metrics, longLists, subscriptions });
   };
 
   app.register(openPaths);
   app.register(guardedPaths);
   app.addHook('preClose', async () => subscriptions.close());
-  app.decorate('traffic', {
-    beginClosing: () => connections.beginClosing(),
-    countConnections: () => connections.count,
-    countRequests: () => requestsInFlight.count,
-    countLongLists: () => longLists.openCount,
-  });
+  app.decorate('traffic', { connections, requestsInFlight, longLists });
   return app;
 }
 

@@ -2,27 +2,20 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiError, type ErrorCode, errorResponse } from '@petstore/api';
-import { type RateLimiter, rateLimitHeaders } from '@petstore/rate-limit';
+import { rateLimitHeaders } from '@petstore/rate-limit';
 import type { ConnectionError, FastifyReply } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Logger } from 'pino';
-import type { HttpMetrics } from '../operations/metrics.ts';
 import { addressSubject, networkOf, type TrustFunction } from './address.ts';
-import type { HttpBounds } from './app-options.ts';
+import type { AppOptions, HttpBounds } from './app-options.ts';
 import { KeyedSemaphore } from './concurrency.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
 import { DEFAULT_HEADERS, refusalOf } from './responses.ts';
 
-export interface ConnectionsOptions {
+export interface ConnectionsOptions
+  extends Pick<AppOptions, 'limiter' | 'metrics' | 'logger' | 'accessLogLevel' | 'newRequestId'> {
   readonly bounds: HttpBounds;
   /** A trusted proxy serves many clients, so the maximum of connections from one address does not apply to it. */
   readonly isTrustedProxy: TrustFunction;
-  readonly limiter: RateLimiter;
-  readonly metrics: HttpMetrics;
-  readonly logger: Logger;
-  readonly accessLogLevel: 'info' | 'debug';
-  /** Makes a unique id for a request that the parser refuses. */
-  readonly newRequestId: () => string;
 }
 
 /** What is known of an open connection. */

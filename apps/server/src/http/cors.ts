@@ -2,8 +2,8 @@ import { PREFLIGHTS_PER_MINUTE } from '@petstore/domain';
 import { InProcessLimiter, RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import type { HttpMetrics } from '../operations/metrics.ts';
 import { addressSubject, clientAddressOf, oneWindow } from './address.ts';
+import type { AppOptions } from './app-options.ts';
 import { refusalOf } from './responses.ts';
 
 // By hand: @fastify/cors would answer `OPTIONS *`, and every OPTIONS of an allowed origin, before the request is counted.
@@ -45,10 +45,7 @@ const PREFLIGHT_HEADERS = {
   'access-control-max-age': 7_200,
 };
 
-export interface CorsOptions {
-  /** Origins as browsers write them, such as `https://shop.example`. */
-  readonly origins: readonly string[];
-  readonly metrics: Pick<HttpMetrics, 'countDecision'>;
+export interface CorsOptions extends Pick<AppOptions, 'corsOrigins' | 'metrics'> {
   /** The clock, in milliseconds since the epoch. */
   readonly nowMs: () => number;
 }
@@ -58,7 +55,7 @@ export interface CorsOptions {
  * windows of their own: if they counted as requests of their address, that limit would be the tightest of all.
  */
 export const cors = fp<CorsOptions>(
-  async (app, { origins, metrics, nowMs }) => {
+  async (app, { corsOrigins: origins, metrics, nowMs }) => {
     if (origins.length === 0) return;
     const preflights = new InProcessLimiter({ nowMs });
     app.addHook('onRequest', (request, reply, done) => {

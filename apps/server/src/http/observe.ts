@@ -1,19 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { trace } from '@opentelemetry/api';
-import type { ApiKeyId } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import type { Logger } from 'pino';
 import { hideCredentials } from '../operations/logger.ts';
 import type { HttpMetrics } from '../operations/metrics.ts';
 import { clientAddressOf } from './address.ts';
+import type { AppOptions } from './app-options.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route's name in metrics and logs, never text from a caller. A function if the route serves several operations. */
     readonly operation?: string | ((request: FastifyRequest) => string);
     /** Present on every route of a path that has a deprecated operation. */
-    readonly deprecation?: Deprecation;
+    readonly deprecation?: Deprecation | undefined;
   }
 }
 
@@ -27,12 +26,7 @@ export interface Deprecation {
 }
 
 /** The fields of a request in the log, in addition to the ids in Fastify's logger of the request. */
-export interface LogFields {
-  readonly keyId: ApiKeyId | undefined;
-  readonly operation: string;
-}
-
-export const logFieldsOf = (request: FastifyRequest): LogFields => ({
+export const logFieldsOf = (request: FastifyRequest) => ({
   keyId: request.admission?.principal?.keyId,
   operation: operationOf(request),
 });
@@ -61,28 +55,19 @@ export function traceIdOf({ traceparent }: IncomingHttpHeaders): string | undefi
  */
 export function whenClosed(reply: FastifyReply, callback: () => void): void {
   const { raw } = reply;
-  if (raw.closed) {
-    runCallback(reply, callback);
-    return;
-  }
+  const run = () => {
+    try {
+      callback();
+    } catch (err) {
+      reply.log.error({ err }, 'a callback at the end of a response failed');
+    }
+  };
+  if (raw.closed) return void run();
   raw.setMaxListeners(0); // a batch may hold many lists, each of which has something to release
-  raw.once('close', () => runCallback(reply, callback));
+  raw.once('close', run);
 }
 
-function runCallback({ log }: FastifyReply, callback: () => void): void {
-  try {
-    callback();
-  } catch (err) {
-    log.error({ err }, 'a callback at the end of a response failed');
-  }
-}
-
-export interface ObserveOptions {
-  readonly metrics: HttpMetrics;
-  readonly logger: Logger;
-  /** The level at which each request is logged. */
-  readonly accessLogLevel: 'info' | 'debug';
-}
+type ObserveOptions = Pick<AppOptions, 'metrics' | 'logger' | 'accessLogLevel'>;
 
 /** What follows each response: metrics, the access log, the span of a trace, and the use of deprecated operations. */
 export const observe = fp<ObserveOptions>(

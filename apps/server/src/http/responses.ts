@@ -31,11 +31,12 @@ export const DEFAULT_HEADERS = {
 } as const;
 
 /** The refusals of the HTTP layer. They are made once: their texts are fixed, and recording a stack each time costs much. */
-const REFUSALS = new Map<string, ApiError>();
-for (const code of Object.keys(ERROR_CATALOGUE)) REFUSALS.set(code, new ApiError(code as ErrorCode)); // its own keys
+const REFUSALS = Object.fromEntries(
+  Object.keys(ERROR_CATALOGUE).map((code) => [code, new ApiError(code as ErrorCode)]), // its own keys
+) as Record<ErrorCode, ApiError>; // all of them
 
 /** The error with which a hook refuses a request: the hook throws it or passes it to `done`. */
-export const refusalOf = (code: ErrorCode): ApiError => REFUSALS.get(code) ?? new ApiError(code);
+export const refusalOf = (code: ErrorCode): ApiError => REFUSALS[code];
 
 /** The codes for Fastify's own refusals. */
 const CODES: Readonly<Record<string, ErrorCode>> = {
@@ -63,7 +64,7 @@ export function errorHandler(metrics: HttpMetrics, format: (response: ErrorRespo
     const response = toErrorResponse(error);
     return { ...response, body: format(response, error) };
   };
-  const refusals = new Map(Array.from(REFUSALS.values(), (error) => [error, respond(error)]));
+  const refusals = new Map(Object.values(REFUSALS).map((error) => [error, respond(error)]));
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const apiError = reportError(request, refusalByFastify(error, request) ?? error, metrics);
     const { status, headers, body } = refusals.get(apiError) ?? respond(apiError);
@@ -100,6 +101,13 @@ function refusalByFastify(error: unknown, { is404 }: FastifyRequest): ApiError |
 /** For `setNotFoundHandler`. */
 export function refuseUnknownPath(): never {
   throw refusalOf('route_not_found');
+}
+
+/** Adds a name to those of the request headers by which the response varies. */
+export function addVary(reply: FastifyReply, name: string | undefined): void {
+  if (name === undefined) return;
+  const before = reply.getHeader('vary');
+  reply.header('vary', before === undefined ? name : `${before}, ${name}`);
 }
 
 const unchanged = (payload: unknown) => payload as string; // see below

@@ -1,13 +1,11 @@
 import fastify from 'fastify';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
+import type { Settings } from '../settings.ts';
 import type { Health } from './health.ts';
 import { listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './listen.ts';
 
 export interface AdminListenerOptions {
-  readonly host: string;
-  /** 0 selects a free port. */
-  readonly port: number;
   readonly health: Pick<Health, 'report'>;
   readonly registry: Registry;
   readonly logger: Logger;
@@ -20,7 +18,8 @@ export interface AdminListenerOptions {
  * @throws RuntimeError if the port is not available
  */
 export async function openAdminListener(
-  { host, port, health, registry, logger }: AdminListenerOptions,
+  { adminHost: host, adminPort: port }: Pick<Settings, 'adminHost' | 'adminPort'>,
+  { health, registry, logger }: AdminListenerOptions,
   resources: AsyncDisposableStack,
 ): Promise<string> {
   const app = fastify({ requestTimeout: 10_000, keepAliveTimeout: 5_000, forceCloseConnections: true });

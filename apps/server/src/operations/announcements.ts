@@ -1,18 +1,13 @@
 import type { ApiKeyId } from '@petstore/domain';
-import { channelsOf, connectRedis } from '@petstore/rate-limit';
+import { type Channels, channelsOf, connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
+import type { Settings } from '../settings.ts';
 
 export interface AnnouncementHandlers {
   /** Called when any process has changed a key. */
   readonly onKeyChanged: (id: ApiKeyId) => void;
   /** Called when any process has recorded events. */
   readonly onEvents: () => void;
-}
-
-export interface AnnouncementPlace {
-  readonly target: RedisTarget;
-  /** Begins the names of the channels. */
-  readonly redisPrefix: string;
 }
 
 /** The minimum time between two announcements of events, in milliseconds. */
@@ -22,33 +17,33 @@ const INTERVAL_MS = 20;
  * Notifications between processes through Redis. Nothing depends on them: changes that are missed while Redis is away are
  * still found within seconds.
  *
- * @param place `undefined` if there is no Redis: only this process is notified
+ * @param settings without `redis` only this process is notified; `redisPrefix` begins the names of the channels
  * @returns a function that announces new events a little later: no response waits for it
  */
 export function openAnnouncements(
-  place: AnnouncementPlace | undefined,
+  { redis, redisPrefix }: Pick<Settings, 'redis' | 'redisPrefix'>,
   handlers: AnnouncementHandlers,
   resources: AsyncDisposableStack,
 ): () => void {
-  const publish = place === undefined ? () => {} : openChannels(place, handlers, resources);
+  const publish = redis && openChannels(redis, channelsOf(redisPrefix), handlers, resources);
   let announcing: NodeJS.Timeout | undefined;
   resources.defer(() => clearTimeout(announcing));
   return () => {
     announcing ??= setTimeout(() => {
       announcing = undefined;
       handlers.onEvents();
-      publish();
+      publish?.();
     }, INTERVAL_MS);
   };
 }
 
 /** @returns a function that tells other processes that events were recorded */
 function openChannels(
-  { target, redisPrefix }: AnnouncementPlace,
+  target: RedisTarget,
+  channels: Channels,
   { onKeyChanged, onEvents }: AnnouncementHandlers,
   resources: AsyncDisposableStack,
 ): () => void {
-  const channels = channelsOf(redisPrefix);
   // A connection that has subscribed can send no other commands.
   const [subscriber, publisher] = [connectRedis(target), connectRedis(target)];
   resources.defer(() => {

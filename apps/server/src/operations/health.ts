@@ -13,10 +13,20 @@ export interface ReadinessReport {
 
 /** What health is read from. */
 interface HealthSources {
-  readonly storage: Pick<StorageWatch, 'isAvailable' | 'state' | 'check'>;
-  readonly limits: Pick<Limits, 'mode' | 'awayReason' | 'modeChanges'>;
+  readonly storage: Pick<StorageWatch, 'state' | 'check'>;
+  readonly limits: Pick<Limits, 'readState'>;
   readonly sequences: Pick<Sequences, 'behind' | 'align'>;
 }
+
+const NOT_REACHED = 'PostgreSQL has not been reached, or its schema is not ready';
+
+/** The report while there is nothing to read health from. */
+const STARTING: ReadinessReport = {
+  status: 'not ready',
+  problems: ['the server is starting', NOT_REACHED],
+  postgres: 'down',
+  limits: 'unknown',
+};
 
 /** Whether this process should receive requests. */
 export class Health {
@@ -39,58 +49,41 @@ export class Health {
     this.#phase = 'stopping';
   }
 
-  /** As of the last check. */
-  get isStorageUp(): boolean {
-    return this.#sources?.storage.isAvailable ?? false;
-  }
-
   /** Whether it serves, as of the last check. */
   get isReady(): boolean {
     return this.#phase === 'serving' && this.#sources?.storage.state === 'up';
   }
 
-  get limitsMode(): LimitsMode | 'unknown' {
-    return this.#sources?.limits.mode() ?? 'unknown';
-  }
-
-  get limitsModeChanges(): number {
-    return this.#sources?.limits.modeChanges() ?? 0;
-  }
-
-  /** Names the sequences that were left behind, and looks again: rows, a right or a promotion may have come since. */
-  #describeSequences(): readonly string[] {
-    const sequences = this.#sources?.sequences;
-    if (sequences === undefined) return [];
-    const problems = [...sequences.behind].map(
-      ([name, reason]) => `the sequence ${name} is behind its table (${reason})`,
-    );
-    sequences.align().catch(() => {}); // the next report has its outcome, or says why PostgreSQL is away
-    return problems;
-  }
-
   /** Checks PostgreSQL again, in a quarter of a second at most. */
   async report(): Promise<ReadinessReport> {
-    const storage = this.#sources?.storage;
+    if (this.#sources === undefined) return STARTING;
+    const { storage, limits, sequences } = this.#sources;
     // A server that is stopping is not ready, whatever the state of the database.
-    const seen = this.#phase === 'stopping' ? undefined : await storage?.check();
-    const state = seen?.state ?? storage?.state ?? 'away';
-    const limits = this.limitsMode;
+    const isStopping = this.#phase === 'stopping';
+    const { state, reason } = isStopping ? { state: storage.state, reason: undefined } : await storage.check();
+    const { mode, awayReason } = limits.readState();
     const problems: string[] = [];
-    if (this.#phase === 'starting') problems.push('the server is starting');
-    if (this.#phase === 'stopping') problems.push('the server is stopping');
-    if (state !== 'up') problems.push(describeStorage(state, seen?.reason));
+    if (this.#phase !== 'serving') problems.push(`the server is ${this.#phase}`);
+    if (state !== 'up') problems.push(describeStorage(state, reason));
     const status = problems.length === 0 ? 'ready' : 'not ready';
-    if (limits === 'degraded') problems.push(describeAway(this.#sources?.limits.awayReason()));
-    problems.push(...this.#describeSequences());
-    return { status, problems, postgres: state === 'away' ? 'down' : state, limits };
+    if (mode === 'degraded') problems.push(describeAway(awayReason));
+    problems.push(...describeSequences(sequences));
+    return { status, problems, postgres: state === 'away' ? 'down' : state, limits: mode };
   }
+}
+
+/** Names the sequences that were left behind, and looks again: rows, a right or a promotion may have come since. */
+function describeSequences(sequences: HealthSources['sequences']): readonly string[] {
+  const problems = [...sequences.behind].map(
+    ([name, reason]) => `the sequence ${name} is behind its table (${reason})`,
+  );
+  sequences.align().catch(() => {}); // the next report has its outcome, or says why PostgreSQL is away
+  return problems;
 }
 
 function describeStorage(state: Exclude<StorageState, 'up'>, reason: Error | undefined): string {
   if (state === 'read-only') return 'PostgreSQL is read-only: orders can be read, and not changed';
-  return reason === undefined
-    ? 'PostgreSQL has not been reached, or its schema is not ready'
-    : describeStorageFailure(reason);
+  return reason === undefined ? NOT_REACHED : describeStorageFailure(reason);
 }
 
 const describeAway = (reason: string | undefined): string =>

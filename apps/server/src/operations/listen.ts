@@ -15,12 +15,6 @@ export interface ListenAddress {
   readonly setting: 'PORT' | 'ADMIN_PORT';
 }
 
-/** The setting to change if the host is not an address of this machine. */
-const HOST_SETTINGS = { PORT: 'HOST', ADMIN_PORT: 'ADMIN_HOST' } as const satisfies Record<
-  ListenAddress['setting'],
-  string
->;
-
 /**
  * Makes Fastify listen.
  *
@@ -30,7 +24,7 @@ export async function listenOn(app: Pick<FastifyInstance, 'listen'>, address: Li
   const { host, port, reusePort = false } = address;
   try {
     // Only one address of a name is used: for `localhost`, Fastify would listen on each, with servers that it does not show.
-    const options = { host: (await lookup(host)).address, port, reusePort };
+    const options = { host: (await lookup(host)).address, port, reusePort }; // reusePort: not yet in Fastify's types
     await app.listen(options);
   } catch (error) {
     throw explainListenError(error, address);
@@ -95,6 +89,7 @@ export async function assertPortIsFree(address: ListenAddress): Promise<void> {
 /** Turns a fault that the operator can fix into one line that says how. */
 function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const hostSetting = setting === 'PORT' ? 'HOST' : 'ADMIN_HOST';
   switch (code) {
     case 'EADDRINUSE': {
       const use = reusePort ? 'in use by a process that does not share it (REUSE_PORT=on, same user)' : 'in use';
@@ -112,7 +107,7 @@ function explainListenError(error: unknown, { host, port, reusePort, setting }: 
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return new RuntimeError(
-        `${host} is not an address of this machine. Set ${HOST_SETTINGS[setting]} to one, such as 127.0.0.1 or 0.0.0.0.`,
+        `${host} is not an address of this machine. Set ${hostSetting} to one, such as 127.0.0.1 or 0.0.0.0.`,
       );
     default:
       return error;

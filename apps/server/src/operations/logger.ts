@@ -1,27 +1,22 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
-import type { LogFormat, LogLevel } from '../settings.ts';
-
-export interface LogSettings {
-  readonly level: LogLevel;
-  readonly format: LogFormat;
-}
+import type { Settings } from '../settings.ts';
 
 /**
  * Creates the log of the process, one line per event on standard output. Keys and Authorization values never appear in
  * it: they are masked in the finished text of each line, wherever they occur: in a URL, a message or an error.
  */
-export async function createLogger({ level, format }: LogSettings): Promise<Logger> {
+export async function createLogger({ logLevel, logFormat }: Pick<Settings, 'logLevel' | 'logFormat'>): Promise<Logger> {
   const options: LoggerOptions = {
-    level,
+    level: logLevel,
     base: null,
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: stdSerializers.errWithCause },
     hooks: { streamWrite: hideCredentials },
   };
-  return pino(options, format === 'pretty' ? await prettyOutput() : jsonOutput());
+  return pino(options, logFormat === 'pretty' ? await prettyOutput() : jsonOutput());
 }
 
 function jsonOutput(): DestinationStream {

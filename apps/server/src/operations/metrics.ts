@@ -1,14 +1,8 @@
 import { getHeapStatistics } from 'node:v8';
-import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
+import { ERROR_CATALOGUE, type ErrorCode, procedureContracts, restRoutes } from '@petstore/api';
 import { type ApiKeyId, PLAN_NAMES, type PlanName } from '@petstore/domain';
 import { PURPOSES, type Purpose } from '@petstore/persistence';
-import {
-  BAN_DURATIONS_MS,
-  DECISION_PLACES,
-  type DecisionPlace,
-  type RateLimitDecision,
-  type RateLimitRefusal,
-} from '@petstore/rate-limit';
+import { BAN_DURATIONS_MS, DECISION_PLACES, type RateLimitDecision, type RateLimitRefusal } from '@petstore/rate-limit';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
 
@@ -46,11 +40,8 @@ const OTHER_KEYS = 'other';
 export interface MetricsOptions {
   /** The commit that runs; `undefined` if it is not known. */
   readonly commit: string | undefined;
-  /** The operations whose series of failures begin at 0. */
-  readonly operations: Iterable<string>;
-  /** The operations that end at the time below. */
-  readonly deprecatedOperations: readonly string[];
-  readonly sunsetAt: Date;
+  /** When the deprecated operations end. */
+  readonly petsSunsetAt: Date;
 }
 
 /** What the public listener counts. The methods run for every request, so they are cheap and never throw. */
@@ -59,7 +50,10 @@ export type HttpMetrics = Pick<
   'observeRequest' | 'observeDeprecatedUse' | 'countError' | 'countCut' | 'countDecision' | 'countRemembered'
 >;
 
-/** The server's counters and timers, with methods to update them. `state-metrics.ts` adds the values read at a scrape. */
+/**
+ * The server's counters and timers, with methods for those whose labels are found out here. `state-metrics.ts` adds the
+ * values read at a scrape.
+ */
 export class Metrics {
   readonly registry = new Registry();
   readonly #registers = [this.registry];
@@ -95,25 +89,25 @@ export class Metrics {
     labelNames: ['plan', 'window', 'outcome'],
     registers: this.#registers,
   });
-  readonly #checks = new Counter({
+  readonly checks = new Counter({
     name: 'petstore_rate_limit_checks_total',
     help: 'Checks of limits: decided in Redis, in this process, or from memory by a refusal that is in force.',
     labelNames: ['decided'],
     registers: this.#registers,
   });
-  readonly #redisCalls = new Histogram({
+  readonly redisCalls = new Histogram({
     name: 'petstore_rate_limit_redis_call_duration_seconds',
     help: 'Calls of the script in Redis, each for up to 128 checks, and how long each took or was waited for.',
     buckets: CALL_BOUNDS,
     registers: this.#registers,
   });
-  readonly #bansSet = new Counter({
+  readonly bansSet = new Counter({
     name: 'petstore_bans_set_total',
     help: 'Bans of keys that requests to this server have set, by level.',
     labelNames: ['level'],
     registers: this.#registers,
   });
-  readonly #bansLifted = new Counter({
+  readonly bansLifted = new Counter({
     name: 'petstore_bans_lifted_total',
     help: 'Bans that operators have lifted, each counted by one server.',
     registers: this.#registers,
@@ -125,7 +119,7 @@ export class Metrics {
     buckets: STATEMENT_BOUNDS,
     registers: this.#registers,
   });
-  readonly #eventsRecorded = new Counter({
+  readonly eventsRecorded = new Counter({
     name: 'petstore_order_events_recorded_total',
     help: 'Changes of orders that requests to this server have made.',
     registers: this.#registers,
@@ -134,7 +128,7 @@ export class Metrics {
   /** The keys with a series, by operation. */
   readonly #deprecatedKeys = new Map<string, Set<string>>();
 
-  constructor({ commit = '', operations, deprecatedOperations, sunsetAt }: MetricsOptions) {
+  constructor({ commit = '', petsSunsetAt }: MetricsOptions) {
     collectDefaultMetrics({ register: this.registry });
     for (const name of MISNAMED) this.registry.removeSingleMetric(name);
     new Gauge({
@@ -154,12 +148,15 @@ export class Metrics {
       labelNames: ['operation'],
       registers: this.#registers,
     });
-    for (const operation of deprecatedOperations) sunset.set({ operation }, sunsetAt.getTime() / 1_000);
-    this.#beginWithZeros(operations);
+    for (const { operationId: operation, deprecatedAt } of restRoutes) {
+      if (deprecatedAt !== undefined) sunset.set({ operation }, petsSunsetAt.getTime() / 1_000);
+    }
+    this.#beginWithZeros();
   }
 
   /** Series begin at 0, so that a monitoring system sees the first observation as a rise. */
-  #beginWithZeros(operations: Iterable<string>): void {
+  #beginWithZeros(): void {
+    const operations = new Set([...restRoutes.map(({ operationId }) => operationId), ...procedureContracts.keys()]);
     const failures = new Set(Object.values(ERROR_CATALOGUE).flatMap(({ status }) => (status < 500 ? [] : [status])));
     for (const operation of operations) for (const status of failures) this.#requests.zero({ operation, status });
     for (const code of Object.keys(ERROR_CATALOGUE)) this.#errors.inc({ code }, 0);
@@ -173,8 +170,8 @@ export class Metrics {
       this.#decisions.inc({ plan, window: 'day', outcome: REFUSAL_CODES.refused }, 0);
       this.#decisions.inc({ plan, window: 'none', outcome: REFUSAL_CODES.banned }, 0);
     }
-    for (const decided of DECISION_PLACES) this.#checks.inc({ decided }, 0);
-    for (const level of BAN_DURATIONS_MS.keys()) this.#bansSet.inc({ level: level + 1 }, 0);
+    for (const decided of DECISION_PLACES) this.checks.inc({ decided }, 0);
+    for (const level of BAN_DURATIONS_MS.keys()) this.bansSet.inc({ level: level + 1 }, 0);
     for (const purpose of PURPOSES) this.#statements.zero({ purpose });
   }
 
@@ -219,28 +216,8 @@ export class Metrics {
 
   /** Called instead of {@link countDecision} if this process remembers a refusal that makes a check unnecessary. */
   countRemembered(plan: LimitedCaller, refusal: RateLimitRefusal): void {
-    this.countCheck('memory');
+    this.checks.inc({ decided: 'memory' });
     this.countDecision(plan, refusal);
-  }
-
-  countCheck(decided: DecisionPlace): void {
-    this.#checks.inc({ decided });
-  }
-
-  observeRedisCall(durationMs: number): void {
-    this.#redisCalls.observe(durationMs / 1_000);
-  }
-
-  countBan(level: number): void {
-    this.#bansSet.inc({ level });
-  }
-
-  countLift(): void {
-    this.#bansLifted.inc();
-  }
-
-  countRecordedEvent(): void {
-    this.#eventsRecorded.inc();
   }
 
   /** Observes the statements of a purpose, in seconds. */

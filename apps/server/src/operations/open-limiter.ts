@@ -10,8 +10,8 @@ import {
   type SubjectBan,
   watchEviction,
 } from '@petstore/rate-limit';
-import type { RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
+import type { Settings } from '../settings.ts';
 import type { Metrics } from './metrics.ts';
 
 /** How limits are counted. */
@@ -23,26 +23,28 @@ export type LimitsMode =
   /** In this process, because there is no Redis. */
   | 'in-process';
 
+/** How limits are counted at present. */
+interface LimitsState {
+  readonly mode: LimitsMode;
+  /** Why Redis is away, if it is: one short line without a secret. */
+  readonly awayReason?: string | undefined;
+  /** How often counting has moved from Redis to this process or back. */
+  readonly modeChanges: number;
+  /** The number of keys that are banned: the same in all servers on one Redis. */
+  readonly bannedKeys: number;
+  /** For how long, in sum, a Redis was away, so that this process counted. */
+  readonly degradedSeconds: number;
+}
+
 /** The limiter, and how it counts. */
 export interface Limits {
   readonly limiter: RateLimiter;
   /** Resolves when Redis was reached or is known to be away. */
   readonly started: Promise<void>;
-  mode(): LimitsMode;
-  /** Why Redis is away, if it is: one short line without a secret. */
-  awayReason(): string | undefined;
-  /** How often counting has moved from Redis to this process or back. */
-  modeChanges(): number;
-  /** The number of keys that are banned: the same in all servers on one Redis. */
-  bannedKeys(): number;
-  /** For how long, in sum, a Redis was away, so that this process counted. */
-  degradedSeconds(): number;
+  readState(): LimitsState;
 }
 
 export interface LimitsOptions {
-  /** The prefix of every key in Redis. */
-  readonly redisPrefix: string;
-  readonly instances: number;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** The clock for counting if there is no Redis; with Redis, its clock is used. */
@@ -58,40 +60,36 @@ const EVICTION_RISKS: Readonly<Record<string, string>> = {
   noeviction: `Once Redis is full, all limits are counted in this process. ${ADVICE}`,
 };
 
-/**
- * @param target `undefined` if there is no Redis: this process then counts by itself
- */
+/** Opens the limiter. Without a Redis in the settings this process counts by itself. */
 export function openLimiter(
-  target: RedisTarget | undefined,
-  { redisPrefix, instances, logger, metrics, clock, onBan }: LimitsOptions,
+  { redis: target, redisPrefix, instances }: Pick<Settings, 'redis' | 'redisPrefix' | 'instances'>,
+  { logger, metrics, clock, onBan }: LimitsOptions,
   resources: AsyncDisposableStack,
 ): Limits {
   const observer: LimiterObserver = {
-    onDecision: (place) => metrics.countCheck(place),
-    onRedisCall: (durationMs) => metrics.observeRedisCall(durationMs),
+    onDecision: (decided) => metrics.checks.inc({ decided }),
+    onRedisCall: (durationMs) => metrics.redisCalls.observe(durationMs / 1_000),
     onBan({ subject, level }) {
-      metrics.countBan(level);
+      metrics.bansSet.inc({ level });
       onBan(apiKeyIdOf(subject)); // addresses are never banned
     },
   };
   if (target === undefined) {
     const limiter = new InProcessLimiter({ nowMs: () => clock().getTime(), observer });
-    return {
-      limiter,
-      started: Promise.resolve(),
-      mode: () => 'in-process',
-      awayReason: () => undefined,
-      modeChanges: () => 0,
-      bannedKeys: () => limiter.countBans(),
-      degradedSeconds: () => 0,
-    };
+    const readState = (): LimitsState => ({
+      mode: 'in-process',
+      modeChanges: 0,
+      bannedKeys: limiter.countBans(),
+      degradedSeconds: 0,
+    });
+    return { limiter, started: Promise.resolve(), readState };
   }
-  let changes = 0;
+  let modeChanges = 0;
   let awaySinceMs: number | undefined;
   let wasAwayMs = 0;
   const awayMs = () => (awaySinceMs === undefined ? 0 : performance.now() - awaySinceMs);
   const onStateChange = ({ countedIn, reason }: LimiterStateChange) => {
-    changes++;
+    modeChanges++;
     if (countedIn === 'process') {
       awaySinceMs = performance.now();
       logger.warn({ reason }, 'Redis is away: limits are counted in this process');
@@ -107,19 +105,18 @@ export function openLimiter(
   const limiter = new ResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
   const onLift = (ban: SubjectBan) => {
-    metrics.countLift();
+    metrics.bansLifted.inc();
     logger.warn(describeBan(ban), 'the ban of a key was lifted');
   };
   const bans = resources.use(new BanWatch({ redis, onLift }));
-  return {
-    limiter,
-    started: limiter.started,
-    mode: () => (limiter.isDegraded ? 'degraded' : 'redis'),
-    awayReason: () => limiter.awayReason,
-    modeChanges: () => changes,
-    bannedKeys: () => bans.bannedSubjects,
-    degradedSeconds: () => (wasAwayMs + awayMs()) / 1_000,
-  };
+  const readState = (): LimitsState => ({
+    mode: limiter.isDegraded ? 'degraded' : 'redis',
+    awayReason: limiter.awayReason,
+    modeChanges,
+    bannedKeys: bans.bannedSubjects,
+    degradedSeconds: (wasAwayMs + awayMs()) / 1_000,
+  });
+  return { limiter, started: limiter.started, readState };
 }
 
 /** For the log: the public id of the key, never the key. */

@@ -1,123 +1,113 @@
-import type { DatabaseLoad, OrderEventStore } from '@petstore/persistence';
+import type { OrderEventStore, Persistence } from '@petstore/persistence';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { Traffic } from '../http/app-options.ts';
+import type { Traffic } from '../http/app.ts';
 import type { Health } from './health.ts';
 import type { Limits, LimitsMode } from './open-limiter.ts';
+import type { StorageWatch } from './storage-watch.ts';
 
 // Metrics that are read at a scrape. The parts of the server that provide them start one by one; each adds its own once.
 
-const LIMITS_MODES = ['redis', 'degraded', 'in-process'] as const satisfies readonly LimitsMode[];
-
-type HealthState = Pick<Health, 'isReady' | 'isStorageUp' | 'limitsMode' | 'limitsModeChanges'>;
-
-export function addHealthMetrics(registry: Registry, health: HealthState): void {
-  addGauge(registry, 'petstore_ready', 'Whether the server serves, as /readyz says, at the last check.', () =>
-    Number(health.isReady),
-  );
-  addGauge(registry, 'petstore_postgres_up', 'Whether the last ping to PostgreSQL succeeded.', () =>
-    Number(health.isStorageUp),
-  );
-  new Gauge({
-    name: 'petstore_limits_mode',
-    help: 'Where limits are counted: 1 for the mode in force.',
-    labelNames: ['mode'],
-    registers: [registry],
-    collect() {
-      for (const mode of LIMITS_MODES) this.set({ mode }, Number(health.limitsMode === mode));
-    },
+export function addHealthMetrics(registry: Registry, health: Health): void {
+  addMetrics(registry, {
+    petstore_ready: ['Whether the server serves, as /readyz says, at the last check.', () => Number(health.isReady)],
   });
-  addCounter(
-    registry,
-    'petstore_limits_mode_changes_total',
-    'How often limits have gone from Redis into this process or back.',
-    () => health.limitsModeChanges,
-  );
 }
 
-export function addLimitMetrics(registry: Registry, limits: Pick<Limits, 'bannedKeys' | 'degradedSeconds'>): void {
-  addGauge(registry, 'petstore_keys_banned', 'Keys that are banned: the same number in all servers on one Redis.', () =>
-    limits.bannedKeys(),
-  );
-  addCounter(
-    registry,
-    'petstore_limits_degraded_seconds_total',
-    'How long a Redis was away, so that limits were counted in this process.',
-    () => limits.degradedSeconds(),
-  );
-}
-
-type EventState = Pick<OrderEventStore, 'followerCount' | 'deliveredCount' | 'heldUpMs' | 'lagMs'>;
-
-export function addEventMetrics(registry: Registry, events: EventState): void {
-  addCounter(
-    registry,
-    'petstore_order_events_delivered_total',
-    'Events given to subscribers, each counted for each of them.',
-    () => events.deliveredCount,
-  );
-  addGauge(
-    registry,
-    'petstore_order_event_subscribers',
-    'Subscriptions to the changes of orders.',
-    () => events.followerCount,
-  );
-  addGauge(
-    registry,
-    'petstore_order_event_lag_seconds',
-    'How long after its change the latest event was read for subscribers, or for how long a transaction holds reading up; NaN: none was read yet.',
-    () => (events.heldUpMs || events.lagMs) / 1_000,
-  );
-}
-
-export function addDatabaseMetrics(registry: Registry, readLoad: () => DatabaseLoad): void {
-  addGauge(
-    registry,
-    'petstore_postgres_connections',
-    'Open connections to PostgreSQL for statements of requests.',
-    () => readLoad().openConnections,
-  );
+export function addDatabaseMetrics(registry: Registry, storage: StorageWatch, { load }: Persistence): void {
+  addMetrics(registry, {
+    petstore_postgres_up: ['Whether the last ping to PostgreSQL succeeded.', () => Number(storage.isAvailable)],
+    petstore_postgres_connections: [
+      'Open connections to PostgreSQL for statements of requests.',
+      () => load().openConnections,
+    ],
+  });
   new Gauge({
     name: 'petstore_postgres_statements_in_flight',
     help: 'Statements that wait for a connection or a response of PostgreSQL, by what they are for.',
     labelNames: ['purpose'],
     registers: [registry],
     collect() {
-      for (const [purpose, count] of Object.entries(readLoad().statementsInFlight)) this.set({ purpose }, count);
+      for (const [purpose, count] of Object.entries(load().statementsInFlight)) this.set({ purpose }, count);
     },
   });
 }
 
-export function addHttpMetrics(registry: Registry, load: Traffic): void {
-  addGauge(
-    registry,
-    'petstore_http_requests_in_flight',
-    'Requests in flight, responses that are being sent included.',
-    () => load.countRequests(),
-  );
-  addGauge(registry, 'petstore_http_connections', 'Open connections of clients.', () => load.countConnections());
-  addGauge(registry, 'petstore_http_long_lists', 'Long lists that are being sent.', () => load.countLongLists());
-}
+const LIMITS_MODES = ['redis', 'degraded', 'in-process'] as const satisfies readonly LimitsMode[];
 
-function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>): void {
+export function addLimitMetrics(registry: Registry, limits: Limits): void {
+  addMetrics(registry, {
+    petstore_limits_mode_changes_total: [
+      'How often limits have gone from Redis into this process or back.',
+      () => limits.readState().modeChanges,
+    ],
+    petstore_limits_degraded_seconds_total: [
+      'How long a Redis was away, so that limits were counted in this process.',
+      () => limits.readState().degradedSeconds,
+    ],
+    petstore_keys_banned: [
+      'Keys that are banned: the same number in all servers on one Redis.',
+      () => limits.readState().bannedKeys,
+    ],
+  });
   new Gauge({
-    name,
-    help,
-    registers: [registry],
-    async collect() {
-      this.set(await read());
-    },
-  });
-}
-
-/** @param readTotal returns a value that never decreases */
-function addCounter(registry: Registry, name: string, help: string, readTotal: () => number): void {
-  new Counter({
-    name,
-    help,
+    name: 'petstore_limits_mode',
+    help: 'Where limits are counted: 1 for the mode in force.',
+    labelNames: ['mode'],
     registers: [registry],
     collect() {
-      this.reset();
-      this.inc(readTotal());
+      const inForce = limits.readState().mode;
+      for (const mode of LIMITS_MODES) this.set({ mode }, Number(mode === inForce));
     },
   });
+}
+
+export function addEventMetrics(registry: Registry, events: OrderEventStore): void {
+  addMetrics(registry, {
+    petstore_order_events_delivered_total: [
+      'Events given to subscribers, each counted for each of them.',
+      () => events.deliveredCount,
+    ],
+    petstore_order_event_subscribers: ['Subscriptions to the changes of orders.', () => events.followerCount],
+    petstore_order_event_lag_seconds: [
+      'How long after its change the latest event was read for subscribers, or for how long a transaction holds reading up; NaN: none was read yet.',
+      () => (events.heldUpMs || events.lagMs) / 1_000,
+    ],
+  });
+}
+
+export function addHttpMetrics(registry: Registry, { connections, requestsInFlight, longLists }: Traffic): void {
+  addMetrics(registry, {
+    petstore_http_requests_in_flight: [
+      'Requests in flight, responses that are being sent included.',
+      () => requestsInFlight.count,
+    ],
+    petstore_http_connections: ['Open connections of clients.', () => connections.count],
+    petstore_http_long_lists: ['Long lists that are being sent.', () => longLists.openCount],
+  });
+}
+
+/** By name: what is measured, in words, and a function that reads it. */
+type MetricTable = Readonly<Record<string, readonly [help: string, read: () => number]>>;
+
+/** Adds counters, which Prometheus knows by the end of their names, and gauges. */
+function addMetrics(registry: Registry, table: MetricTable): void {
+  for (const [name, [help, read]] of Object.entries(table)) {
+    const described = { name, help, registers: [registry] };
+    if (name.endsWith('_total')) {
+      new Counter({
+        ...described,
+        collect() {
+          this.reset();
+          this.inc(read());
+        },
+      });
+    } else {
+      new Gauge({
+        ...described,
+        collect() {
+          this.set(read());
+        },
+      });
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailableError } from '@petstore/domain';
 import type { Availability, Persistence } from '@petstore/persistence';
 import type { Logger } from 'pino';
@@ -73,7 +74,7 @@ export class StorageWatch {
 
   /** Checks now. Returns the last known state if the check takes longer than {@link CHECK_TIMEOUT_MS}. */
   async check(): Promise<StorageSeen> {
-    const failure = this.#isStopped ? undefined : await within(CHECK_TIMEOUT_MS, this.#findFailure());
+    const failure = this.#isStopped ? undefined : await Promise.race([this.#findFailure(), timeout()]);
     if (failure !== undefined) return { state: 'away', reason: failure };
     return { state: this.state, reason: this.#reason };
   }
@@ -124,16 +125,9 @@ export class StorageWatch {
   }
 }
 
-const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+const timeout = () => sleep(CHECK_TIMEOUT_MS, undefined, { ref: false });
 
-/** @returns `undefined` if the work takes longer than the timeout */
-async function within<Value>(timeoutMs: number, work: Promise<Value>): Promise<Value | undefined> {
-  const { promise: timeout, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(resolve, timeoutMs, undefined);
-  const first = await Promise.race([work, timeout]);
-  clearTimeout(timer);
-  return first;
-}
+const toError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** An `onChange` that logs when PostgreSQL goes away and comes back. */
 export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {

@@ -148,7 +148,7 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
     isHeld = true;
     const calls = Array(KEY_REQUESTS_IN_FLIGHT_MAX).fill('pets.get').join();
     const most = other.fetch(`/trpc/${calls}?batch=1&input=%7B%7D`);
-    await expect.poll(() => other.app.traffic.countRequests(), { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => other.app.traffic.requestsInFlight.count, { timeout: 20_000 }).toBe(1);
     expect(await sendFor({}, other)).toBe('429 too_many_in_flight');
     gate.resolve();
     await most;

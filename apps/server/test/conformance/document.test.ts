@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { type DocumentLocation, renderDocument } from '../../src/http/render-document.ts';
+import { type DocumentSettings, renderDocument } from '../../src/http/render-document.ts';
 
-const PLACE: DocumentLocation = { publicUrl: 'http://127.0.0.1:3000', petsSunsetAt: new Date('2030-01-02T00:00:00Z') };
-const render = (version: 'v1' | 'v2', place: Partial<DocumentLocation> = {}) =>
-  JSON.parse(renderDocument(version, { ...PLACE, ...place }).json);
+const SETTINGS: DocumentSettings = { petsSunsetAt: new Date('2030-01-02T00:00:00Z') };
+const PUBLIC_URL = 'http://127.0.0.1:3000';
+const render = (version: 'v1' | 'v2', settings: Partial<DocumentSettings> = {}) =>
+  JSON.parse(renderDocument(version, { ...SETTINGS, ...settings }, PUBLIC_URL).json);
 
 describe('the document that is served', () => {
   test('names the address of the server, unless the settings name a public one', () => {
@@ -56,7 +57,7 @@ describe('the document that is served', () => {
   });
 
   test('has the same content as YAML', async () => {
-    const { json, yaml } = renderDocument('v1', PLACE);
+    const { json, yaml } = renderDocument('v1', SETTINGS, PUBLIC_URL);
     expect(parse(await yaml())).toEqual(JSON.parse(json));
   });
 });

@@ -119,7 +119,7 @@ test('a POST whose body turns out malformed gets one response, and no warning is
   await using app = await startTestApp();
   using connection = await openRaw({ port: app.port });
   connection.write(`${chunked('POST /trpc/orders.cancel', app, 'Content-Type: application/json')}1\r\n{\r\n`);
-  await expect.poll(() => app.app.traffic.countRequests(), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => app.app.traffic.requestsInFlight.count, { timeout: 20_000 }).toBe(1);
   connection.write(NO_CHUNK);
   const response = await connection.read();
   expect(response).toMatchObject({

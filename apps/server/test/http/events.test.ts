@@ -252,7 +252,7 @@ test('a fragment, which no request may have, hides no subscription from its boun
   using connection = await openRaw({ port: app.port });
   connection.write(request('/trpc/orders.events?x=1#&batch=1', app.internalKey));
   await once(connection.socket, 'data');
-  expect(app.app.traffic.countRequests()).toBe(0);
+  expect(app.app.traffic.requestsInFlight.count).toBe(0);
   await using second = await subscribe(app);
   expect(second.status).toBe(503);
 });

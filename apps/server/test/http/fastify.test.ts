@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { cors } from '../../src/http/cors.ts';
 import { whenClosed } from '../../src/http/observe.ts';
+import { createTestMetrics } from '../support/test-metrics.ts';
 import { startTestApp } from './support/test-app.ts';
 
 // What somebody who knows Fastify tries first, on the app as it is.
@@ -21,8 +22,8 @@ test('inject sends a request without a network', async () => {
 });
 
 test('a plugin that is registered before one that it uses fails at the start, by name', async () => {
-  const metrics = { countDecision() {} };
-  await expect(fastify().register(cors, { origins: [], metrics, nowMs: Date.now })).rejects.toThrow(
+  const metrics = createTestMetrics();
+  await expect(fastify().register(cors, { corsOrigins: [], metrics, nowMs: Date.now })).rejects.toThrow(
     "The dependency 'responses' of plugin 'cors' is not registered",
   );
 });

@@ -311,7 +311,7 @@ describe.concurrent('requests in progress', () => {
     for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/pets/1')).status).toBe(404);
     const letGo = hold();
     const two = [1, 2].map(() => app.fetch('/v1/pets/1', { key: forgedKey() }));
-    await expect.poll(() => app.app.traffic.countRequests(), SOON).toBe(2);
+    await expect.poll(() => app.app.traffic.requestsInFlight.count, SOON).toBe(2);
     await expectError(await app.fetch('/v1/pets/1', { key: forgedKey() }), 'overloaded');
     expect((await app.fetch('/docs', { key: null })).status).toBe(503);
     expect((await app.fetch('/v1/pets/1')).status).toBe(404);
@@ -360,7 +360,7 @@ test('requests whose client leaves while its key is looked up give back all that
   const connections = await Promise.all([1, 2].map(() => openRaw({ port: app.port })));
   // The second response of each connection waits behind the first.
   for (const { write } of connections) write(request(path, key).repeat(2));
-  const requests = () => app.app.traffic.countRequests();
+  const requests = () => app.app.traffic.requestsInFlight.count;
   await expect.poll(requests, SOON).toBe(4);
   await expect.poll(lookUps, SOON).toBeGreaterThan(0);
   for (const { socket } of connections) socket.resetAndDestroy();

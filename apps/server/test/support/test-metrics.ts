@@ -1,5 +1,4 @@
 import { Metrics } from '../../src/operations/metrics.ts';
 
-/** The metrics of a server without operations. */
-export const createTestMetrics = (): Metrics =>
-  new Metrics({ commit: undefined, operations: [], deprecatedOperations: [], sunsetAt: new Date(0) });
+/** The metrics of a server whose commit is not known. */
+export const createTestMetrics = (): Metrics => new Metrics({ commit: undefined, petsSunsetAt: new Date(0) });

@@ -24,14 +24,13 @@ export function addPath(
 ): void {
   const supported = operations.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const allow = [...supported, 'OPTIONS'].join(', ');
-  const shared = { ...(deprecation && { deprecation }) };
   for (const { method, operation, handler } of operations) {
-    app.route({ url, method, config: { ...shared, operation }, handler });
+    app.route({ url, method, config: { operation, deprecation }, handler });
   }
   app.route({
     url,
     method: app.supportedMethods.filter((method) => !supported.includes(method)) as HTTPMethods[], // of Fastify's own
-    config: { ...shared, operation },
+    config: { operation, deprecation },
     // In a hook, because the body would be read before the handler runs.
     onRequest: refuseMethod,
     handler: refuseMethod,

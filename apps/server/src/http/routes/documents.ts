@@ -3,8 +3,8 @@ import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import { createReference } from '@petstore/reference';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import fp from 'fastify-plugin';
-import type { AppOptions, RenderedDocument } from '../app-options.ts';
-import { isKnown, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
+import type { AppOptions } from '../app-options.ts';
+import { addVary, isKnown, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import { addPath } from './add-path.ts';
 
 /** The path of the reference. */
@@ -23,21 +23,11 @@ export const documents = fp<DocumentsOptions>(
       addPath(app, path, { operation }, [{ method: 'GET', operation, handler }]);
 
     for (const { version } of DOCUMENTED_VERSIONS) {
-      let rendered: RenderedDocument | undefined;
-      const document = () => {
-        rendered ??= renderDocument(version, 'alone');
-        return rendered;
-      };
-      get(
-        `/${version}/openapi.json`,
-        'openapi',
-        serveText('application/json', () => document().json),
-      );
-      get(
-        `/${version}/openapi.yaml`,
-        'openapi',
-        serveText('application/yaml', () => document().yaml()),
-      );
+      const document = () => renderDocument(version, 'alone');
+      const json = serveText('application/json', () => document().json);
+      const yaml = serveText('application/yaml', () => document().yaml());
+      get(`/${version}/openapi.json`, 'openapi', json);
+      get(`/${version}/openapi.yaml`, 'openapi', yaml);
     }
     for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt', '/robots.txt']) get(path, 'docs', serveReference);
     // The redirect is relative: it also works behind a proxy that serves us below a path of its own.
@@ -56,10 +46,10 @@ export const documents = fp<DocumentsOptions>(
       const { accept, 'accept-encoding': acceptEncoding } = headers;
       const found = await reference.respond({ path, accept, acceptEncoding: acceptEncoding?.toString() });
       // If nothing is found, browsers get a page and other clients the Error object, so the response varies by Accept.
-      const vary = [reply.getHeader('vary'), found === undefined ? 'accept' : found.headers['vary']];
-      if (vary.some(Boolean)) reply.header('vary', vary.filter(Boolean).join(', '));
+      const { vary, ...others } = found?.headers ?? { vary: 'accept' };
+      addVary(reply, vary);
       if (found === undefined) throw refusalOf('route_not_found');
-      reply.code(found.status).headers({ ...found.headers, vary: reply.getHeader('vary') });
+      reply.code(found.status).headers(others);
       if (found.status === 308) return reply.send();
       if (found.status === 200) return sendPage(request, reply, found.body);
       reportError(request, refusalOf('route_not_found'), metrics);

@@ -1,33 +1,37 @@
-import { type Context, DEPRECATION_GUIDE_PATH, deprecationFields, type RestRoute, type Services } from '@petstore/api';
+import {
+  type ApiVersion,
+  type Context,
+  DEPRECATION_GUIDE_PATH,
+  deprecationFields,
+  type RestRoute,
+  restRoutes,
+} from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
+import type { AppOptions } from '../app-options.ts';
 import type { Deprecation } from '../observe.ts';
 import { refuseUnknownPath, sendJson } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import { addPath } from './add-path.ts';
 
-export interface RestOptions {
-  /** The routes of one version. */
-  readonly restRoutes: readonly RestRoute[];
-  readonly services: Services;
+export interface RestOptions extends Pick<AppOptions, 'services'> {
+  readonly version: ApiVersion;
   readonly longLists: LongLists;
 }
 
 /** The documented operations of one version, to be registered with its prefix. */
 export const rest = fp<RestOptions>(
-  async (app, { restRoutes, services, longLists }) => {
+  async (app, { version, services, longLists }) => {
     app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
-    for (const [path, routes] of Map.groupBy(restRoutes, ({ path }) => path)) {
-      const [first] = routes;
-      const deprecated = routes.find(({ deprecatedAt }) => deprecatedAt !== undefined);
+    const ofVersion = restRoutes.filter(({ apiVersion }) => apiVersion === version);
+    for (const [path, routes] of Map.groupBy(ofVersion, ({ path }) => path)) {
+      const [operation = 'unknown'] = routes.map(({ operationId }) => operationId);
+      const [deprecation] = routes.flatMap((route) => deprecationOf(route, services.petsSunsetAt) ?? []);
       addPath(
         app,
         path.replaceAll(/\{(\w+)\}/g, ':$1'),
-        {
-          operation: first?.operationId ?? 'unknown',
-          deprecation: deprecated && deprecationOf(deprecated, services.petsSunsetAt),
-        },
+        { operation, deprecation },
         routes.map((route) => ({
           method: route.method,
           operation: route.operationId,

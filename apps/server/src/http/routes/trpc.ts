@@ -1,27 +1,17 @@
 import { Readable } from 'node:stream';
-import {
-  type AppRouter,
-  type Context,
-  procedureContracts,
-  type Services,
-  toTrpcEnvelope,
-  trpcResponseMeta,
-} from '@petstore/api';
+import { appRouter, type Context, procedureContracts, toTrpcEnvelope, trpcResponseMeta } from '@petstore/api';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
+import type { AppOptions } from '../app-options.ts';
 import type { RequestCost } from '../request-cost.ts';
-import { errorHandler, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
+import { addVary, errorHandler, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import type { Subscriptions } from '../streams/subscriptions.ts';
 
-export interface TrpcOptions {
-  readonly router: AppRouter;
-  readonly services: Services;
-  readonly metrics: HttpMetrics;
+export interface TrpcOptions extends Pick<AppOptions, 'services' | 'metrics'> {
   readonly longLists: LongLists;
   readonly subscriptions: Subscriptions;
 }
@@ -40,7 +30,7 @@ const IS_PLAIN = /^(?:identity)?$/i;
  */
 export const trpc = fp<TrpcOptions>(
   async (app, options) => {
-    const { router, services, metrics, longLists, subscriptions } = options;
+    const { services, metrics, longLists, subscriptions } = options;
     app.setErrorHandler(errorHandler(metrics, (_response, error) => toTrpcEnvelope(error)));
     app.setNotFoundHandler(refuseUnknownPath);
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
@@ -73,7 +63,7 @@ export const trpc = fp<TrpcOptions>(
       preParsing: async (_request, _reply, payload) => (payload.readableEnded ? Readable.from([]) : payload),
       handler: (request, reply) =>
         fastifyRequestHandler({
-          router,
+          router: appRouter,
           req: request,
           res: reply,
           path: encodeURIComponent(callOf(request).path), // tRPC decodes it
@@ -108,9 +98,9 @@ export const trpc = fp<TrpcOptions>(
 function takeHead(reply: FastifyReply, { status, headers }: Response) {
   const isStream = headers.has('transfer-encoding');
   for (const name of ['connection', 'transfer-encoding']) headers.delete(name); // Node decides on these by itself
-  const vary = [reply.getHeader('vary'), headers.get('vary')].filter(Boolean).join(', ');
-  if (vary !== '') headers.set('vary', vary);
-  reply.code(status).headers(Object.fromEntries(headers));
+  const { vary, ...others } = Object.fromEntries(headers);
+  addVary(reply, vary);
+  reply.code(status).headers(others);
   return { isStream, isEvents: headers.get('content-type')?.startsWith('text/event-stream') };
 }
 

@@ -9,30 +9,25 @@ import { KeyedSemaphore } from '../concurrency.ts';
 import { whenClosed } from '../observe.ts';
 import { logFailure, refusalOf, sendJson } from '../responses.ts';
 
-export interface LongListsOptions {
-  readonly metrics: HttpMetrics;
-  /** The maximum number of long lists being sent at once, of all callers together. */
-  readonly maxLongLists: number;
-}
-
-/** The name under which the long lists of all callers are counted. */
-const ALL_CALLERS = '';
-
 /** Sends lists: a short one whole, and a limited number of long ones in pieces, as fast as their clients read. */
 export class LongLists {
-  readonly #options: LongListsOptions;
+  readonly #metrics: HttpMetrics;
+  readonly #max: number;
   /** Long lists in flight, including subscriptions, by key. */
   readonly #ofKeys = new KeyedSemaphore();
-  readonly #open = new KeyedSemaphore();
+  /** Lists that tRPC sends as one array, by key. */
   readonly #arraysOfKeys = new KeyedSemaphore();
+  #openCount = 0;
 
-  constructor(options: LongListsOptions) {
-    this.#options = options;
+  /** @param max how many long lists may be sent at once, of all callers together */
+  constructor(metrics: HttpMetrics, max: number) {
+    this.#metrics = metrics;
+    this.#max = max;
   }
 
   /** The number of long lists being sent, without subscriptions. */
   get openCount(): number {
-    return this.#open.acquired(ALL_CALLERS);
+    return this.#openCount;
   }
 
   /**
@@ -54,9 +49,9 @@ export class LongLists {
    */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     this.beginOfKey(request, reply);
-    const release = this.#open.tryAcquire(ALL_CALLERS, 1, this.#options.maxLongLists);
-    if (release === undefined) throw refusalOf('overloaded');
-    whenClosed(reply, release);
+    if (this.#openCount >= this.#max) throw refusalOf('overloaded');
+    this.#openCount++;
+    whenClosed(reply, () => this.#openCount--);
   }
 
   /** Responds with JSON in pieces. For HEAD no piece is requested. */
@@ -71,7 +66,7 @@ export class LongLists {
       // If the client has left, nothing is cut. An error before the headers are sent becomes an ordinary error response.
       if (reply.raw.destroyed || !reply.raw.headersSent) return;
       logFailure(request, error);
-      this.#options.metrics.countCut('failed');
+      this.#metrics.countCut('failed');
     });
     return reply.header('content-type', 'application/json').send(body);
   }

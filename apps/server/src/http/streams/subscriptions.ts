@@ -1,22 +1,15 @@
 import type { SubscriptionContext } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HttpMetrics } from '../../operations/metrics.ts';
-import { KeyedSemaphore } from '../concurrency.ts';
+import type { AppOptions } from '../app-options.ts';
 import { observeServed, whenClosed } from '../observe.ts';
 import { refusalOf } from '../responses.ts';
-import type { KeyWatch } from './key-watch.ts';
 import type { LongLists } from './long-lists.ts';
 
-export interface SubscriptionOptions {
+export interface SubscriptionOptions extends Pick<AppOptions, 'keyWatch' | 'metrics'> {
   readonly longLists: LongLists;
-  readonly keyWatch: KeyWatch;
-  readonly metrics: HttpMetrics;
   /** The maximum number of subscriptions at once, of all callers together. */
   readonly maxSubscriptions: number;
 }
-
-/** The name under which the subscriptions of all callers are counted. */
-const ALL_CALLERS = '';
 
 interface Begun {
   readonly context: SubscriptionContext;
@@ -31,9 +24,8 @@ interface Begun {
  */
 export class Subscriptions {
   readonly #options: SubscriptionOptions;
-  readonly #open = new KeyedSemaphore();
   readonly #begun = new WeakMap<FastifyRequest, Begun>();
-  /** A function for each open subscription that ends it. */
+  /** A function for each open subscription that ends it. They do not count as requests in flight. */
   readonly #cuts = new Set<() => void>();
   #isClosed = false;
 
@@ -41,17 +33,11 @@ export class Subscriptions {
     this.#options = options;
   }
 
-  /** The number of open subscriptions. They do not count as requests in flight. */
-  get openCount(): number {
-    return this.#open.acquired(ALL_CALLERS);
-  }
-
   /** @throws ApiError `too_many_in_flight`, `overloaded` */
   begin(request: FastifyRequest, reply: FastifyReply): void {
     const { longLists, maxSubscriptions } = this.#options;
     longLists.beginOfKey(request, reply);
-    const release = this.#isClosed ? undefined : this.#open.tryAcquire(ALL_CALLERS, 1, maxSubscriptions);
-    if (release === undefined) throw refusalOf('overloaded');
+    if (this.#isClosed || this.#cuts.size >= maxSubscriptions) throw refusalOf('overloaded');
     // It is counted here from now on, and no longer among the requests in flight.
     request.admission?.release();
     const ending = new AbortController();
@@ -69,7 +55,6 @@ export class Subscriptions {
     this.#begun.set(request, begun);
     this.#cuts.add(cut);
     whenClosed(reply, () => {
-      release();
       unwatch();
       this.#cuts.delete(cut);
       ending.abort();

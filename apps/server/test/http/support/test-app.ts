@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { appRouter, createAuthenticator, type ErrorCode, restRoutes } from '@petstore/api';
+import { createAuthenticator, type ErrorCode } from '@petstore/api';
 import {
   type ApiKeyId,
   type ApiKeyStore,
@@ -91,8 +91,7 @@ export interface TestApp extends AsyncDisposable {
  */
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   await using resources = new AsyncDisposableStack();
-  const { petsSunsetAt = PETS_SUNSET_AT } = options;
-  const { through = (_, url) => Promise.resolve(url) } = options;
+  const { petsSunsetAt = PETS_SUNSET_AT, through = (_, url) => Promise.resolve(url) } = options;
   const databaseUrl = options.databaseUrl ?? resources.use(await createServerDatabase(options)).url;
   const redis = resources.use(await createTestRedis());
   const persistence = resources.use(openPersistence({ databaseUrl: await through('postgres', databaseUrl) }));
@@ -109,8 +108,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
   let origin = '';
   const app = createApp({
-    router: appRouter,
-    restRoutes,
     services: {
       orders: options.wrap?.orders?.(persistence.orders) ?? persistence.orders,
       announceEvents() {},
@@ -139,7 +136,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     },
     accessLogLevel: 'debug',
     renderDocument: (version, place) =>
-      renderDocument(version, { ...(place === 'reference' && { publicUrl: origin }), petsSunsetAt }),
+      renderDocument(version, { petsSunsetAt }, place === 'reference' ? origin : undefined),
     renderSecurityText: () => undefined,
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,
