@@ -144,7 +144,9 @@ test('where nothing answers, a proxy of the shell that Node does not use is name
   const seenWith = async (environment: Record<string, string>) =>
     (await check(['--url', address], { environment })).broken[0]?.seen;
   const HTTPS_PROXY = 'http://127.0.0.1:9';
-  expect(await seenWith({ HTTPS_PROXY })).toMatch(/HTTPS_PROXY is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only/);
+  expect(await seenWith({ HTTPS_PROXY })).toMatch(
+    /HTTPS_PROXY is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only/,
+  );
   expect(await seenWith({ HTTPS_PROXY, NODE_USE_ENV_PROXY: '1' })).not.toContain('PROXY');
 });
 

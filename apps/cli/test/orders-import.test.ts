@@ -307,7 +307,10 @@ describe('a file as a whole', () => {
     ['PK\x03\x04\x14\0', 'the file is a workbook (.xlsx, .ods) or a zip archive; save the sheet as CSV in UTF-8'],
     [Buffer.from('d0cf11e0a1b11ae1', 'hex'), 'the file is a workbook (.xls); save the sheet as CSV in UTF-8'],
     [gzipSync('id,petId,quantity\n1,1,1'), 'the file is compressed; unpack it first'],
-    ['<!DOCTYPE html>\n<title>Log in</title>', 'line 1: unknown column "<!DOCTYPE html>". The file must be NDJSON, or CSV'],
+    [
+      '<!DOCTYPE html>\n<title>Log in</title>',
+      'line 1: unknown column "<!DOCTYPE html>". The file must be NDJSON, or CSV',
+    ],
     ['[{"id":1,"petId":1,"quantity":1}]', "the file is a JSON array; write one record on each line, as jq -c '.[]'"],
     ['\ufeff\n [\n{"id":1}\n]', 'the file is a JSON array; write one record on each line'],
     ['sep=;\nid;petId;quantity\n1;1;1', 'line 1: unknown column "sep="'],

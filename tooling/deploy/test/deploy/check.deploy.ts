@@ -103,7 +103,11 @@ const HIDDEN = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'RateLimit-Policy'
 
 test.each<[does: string, lines: NginxLines, broken: string | undefined]>([
   ['does no more than it must', {}, undefined],
-  ['buffers', { version: '1.0', location: 'proxy_ignore_headers X-Accel-Buffering;' }, 'an event arrives when it is sent'],
+  [
+    'buffers',
+    { version: '1.0', location: 'proxy_ignore_headers X-Accel-Buffering;' },
+    'an event arrives when it is sent',
+  ],
   [
     'compresses what it buffers',
     { location: 'proxy_ignore_headers X-Accel-Buffering; gzip on; gzip_types text/event-stream;' },
@@ -111,7 +115,11 @@ test.each<[does: string, lines: NginxLines, broken: string | undefined]>([
   ],
   ['removes Authorization', { location: 'proxy_set_header Authorization "";' }, 'Authorization reaches the service'],
   ['removes headers', { location: HIDDEN.map((name) => `proxy_hide_header ${name};`).join(' ') }, HEADERS],
-  ['removes If-None-Match', { location: 'proxy_set_header If-None-Match "";' }, 'a document that is known already is 304'],
+  [
+    'removes If-None-Match',
+    { location: 'proxy_set_header If-None-Match "";' },
+    'a document that is known already is 304',
+  ],
   ['lets clients say their address', { forwarded: '' }, 'no caller chooses its address by X-Forwarded-For'],
   ['decodes paths', { path: '/' }, '/v1/store%2Forders is another path'],
   ['cuts paths', { location: 'rewrite ^/v1/(.*)$ /$1 break;' }, 'the OpenAPI document needs no key'],
@@ -157,11 +165,7 @@ test.each<[does: string, lines: HaproxyLines, broken: string | undefined]>([
   ['does no more than it must', {}, undefined],
   ['buffers', { rules: 'http-response wait-for-body time 20s' }, 'an event arrives when it is sent'],
   ['removes Authorization', { rules: 'http-request del-header Authorization' }, 'Authorization reaches the service'],
-  [
-    'removes headers',
-    { rules: HIDDEN.map((name) => `http-response del-header ${name}`).join('\n    ') },
-    HEADERS,
-  ],
+  ['removes headers', { rules: HIDDEN.map((name) => `http-response del-header ${name}`).join('\n    ') }, HEADERS],
   ['lets clients say their address', { forwarded: '' }, 'no caller chooses its address by X-Forwarded-For'],
   ['merges slashes', { rules: 'http-request set-path %[path,regsub(//,/,g)]' }, '/v1//store/orders is another path'],
   [
