@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type JsonFlag, unrecordedActorOption } from '../arguments.ts';
+import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 
@@ -13,7 +13,6 @@ export const addMigrateCommand = (program: Command, context: CommandContext): Co
     .command('migrate')
     .description('Bring the database up to date')
     .option('--status', 'Only show which migrations are applied and pending, and which sequences are behind')
-    .addOption(unrecordedActorOption())
     .action((flags: MigrateFlags) => (flags.status ? showStatus(context, flags) : migrate(context, flags)));
 
 /** Prints the applied and the pending migrations, and the sequences that give ids which are in use. */
