@@ -18,6 +18,8 @@ export interface Check {
 interface Details extends Sent, Pick<Check, 'shows'> {
   /** The headers that the answer must have. */
   readonly tells?: readonly string[];
+  /** Headers with the value that the service sends; `null`: it does not send them. */
+  readonly sent?: Readonly<Record<string, string | null>>;
   /** A part of the answer's text. */
   readonly holds?: string;
   /** What else there is to see. @returns what was seen */
@@ -47,14 +49,18 @@ const LIMITS = RATE_LIMIT_HEADERS.filter((name) => name !== 'Retry-After');
 const byRequest =
   (needsKey: boolean) =>
   /** @param outcome see {@link Answer.outcome}; `|` stands between several */
-  (check: string, request: string, outcome: string, details: Details = {}): Check => {
-    const { shows, tells = [], holds = '', more, ...sent } = details;
+  (check: string, methodAndPath: string, outcome: string, details: Details = {}): Check => {
+    const { shows, tells = [], sent = {}, holds = '', more, ...request } = details;
     const look: Check['look'] = async (url, key) => {
-      const answer = await ask(url, request, { ...(needsKey && { key }), ...sent });
+      const answer = await ask(url, methodAndPath, { ...(needsKey && { key }), ...request });
       expectOutcome(answer, outcome);
       if (!answer.text.includes(holds)) throw new NotKeptError(`${describe(answer)}, without ${holds}`);
       const missing = tells.filter((name) => !answer.headers.has(name));
       if (missing.length > 0) throw new NotKeptError(`without ${missing.join(', ')}`);
+      for (const [name, value] of Object.entries(sent)) {
+        const told = answer.headers.get(name);
+        if (told !== value) throw new NotKeptError(`${name} is ${told}, and the service sent ${value ?? 'none'}`);
+      }
       return more === undefined ? answer.outcome : more(answer, url, key);
     };
     return { check, needsKey, shows, look };
@@ -79,7 +85,7 @@ export const CHECKS: readonly Check[] = [
   open('a document that is known already is 304', DOCUMENT, '200', { tells: ['ETag'], more: askAgain }),
   open('browsers of other origins get no permission to read', GET_LIST, NO_KEY, {
     headers: { origin: 'https://other.invalid' },
-    more: lookAtOrigin,
+    sent: { 'Access-Control-Allow-Origin': null },
   }),
   open('no caller chooses its address by X-Forwarded-For', GET_LIST, NO_KEY, { more: compareAddresses }),
   keyed('the key is accepted, and its limits are told', 'GET /trpc/limits.current', '200', {
@@ -107,7 +113,7 @@ export const CHECKS: readonly Check[] = [
     keyed(`${path} is another path`, `HEAD ${path}`, '404'),
   ),
   { check: 'the list arrives whole, with all digits of its ids', needsKey: true, look: readList },
-  keyed('the list says that nobody may keep it', `HEAD ${LIST}`, '200', { more: lookAtCacheControl }),
+  keyed('the list says that nobody may keep it', `HEAD ${LIST}`, '200', { sent: { 'Cache-Control': 'no-store' } }),
   // After the list, which a cache may keep.
   { ...open('the list is for nobody without a key', GET_LIST, NO_KEY), needsKey: true },
   { check: 'an event arrives when it is sent', needsKey: true, look: awaitEvent },
@@ -129,18 +135,6 @@ async function askAgain({ headers }: Answer, url: string): Promise<string> {
   return again.outcome;
 }
 
-function lookAtOrigin({ headers }: Answer): string {
-  const allowed = headers.get('access-control-allow-origin');
-  if (allowed !== null) throw new NotKeptError(`Access-Control-Allow-Origin: ${allowed}`);
-  return 'no Access-Control-Allow-Origin';
-}
-
-function lookAtCacheControl({ headers }: Answer): string {
-  const told = headers.get('cache-control');
-  if (told === 'no-store') return told;
-  throw new NotKeptError(`Cache-Control is ${told}, and the service sent no-store`);
-}
-
 /**
  * Callers without a key are counted by their address, and to one that was never seen the answer is that all but one
  * request remain. The made-up addresses are reserved for documents (RFC 3849): nobody is counted in vain.
@@ -149,14 +143,13 @@ async function compareAddresses(own: Answer, url: string): Promise<string> {
   const randomPart = () => randomInt(0x1_0000).toString(16);
   const askAsMadeUp = () =>
     ask(url, GET_LIST, { headers: { 'x-forwarded-for': `2001:db8:${randomPart()}:${randomPart()}::1` } });
-  const [ownCount, ...madeUp] = [own, await askAsMadeUp(), await askAsMadeUp()].map(({ headers }) => ({
+  const counts = [own, await askAsMadeUp(), await askAsMadeUp()].map(({ headers }) => ({
     limit: Number(headers.get('x-ratelimit-limit') ?? Number.NaN),
     remaining: Number(headers.get('x-ratelimit-remaining') ?? Number.NaN),
   }));
-  if (ownCount === undefined || [ownCount, ...madeUp].some(({ remaining }) => Number.isNaN(remaining))) {
-    throw new NotSeenError('no answer tells how many requests remain');
-  }
-  const isNew = madeUp.every(({ limit, remaining }) => remaining === limit - 1 && remaining > ownCount.remaining);
+  if (counts.some(({ remaining }) => Number.isNaN(remaining))) throw new NotSeenError('no answer tells what remains');
+  const [{ remaining: left = 0 } = {}, ...madeUp] = counts;
+  const isNew = madeUp.every(({ limit, remaining }) => remaining === limit - 1 && remaining > left);
   if (isNew) throw new NotKeptError('two made-up addresses had limits of their own');
   return 'made-up addresses count for the real one';
 }
