@@ -43,7 +43,15 @@ export async function writeTable(
       return isRight ? space + shown : shown + space;
     };
   });
-  const text = lines.map((line) => `${format.map((pad, i) => pad(line[i] ?? '')).join(GAP).trimEnd()}\n`).join('');
+  const text = lines
+    .map(
+      (line) =>
+        `${format
+          .map((pad, i) => pad(line[i] ?? ''))
+          .join(GAP)
+          .trimEnd()}\n`,
+    )
+    .join('');
   await output.write(text);
 }
 

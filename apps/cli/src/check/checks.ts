@@ -1,7 +1,17 @@
 import { randomInt } from 'node:crypto';
 import { createPetstoreRestClient, type Order, PetstoreError } from '@petstore/client/rest';
 import { RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
-import { type Answer, ask, describe, describeFailure, NotKeptError, NotSeenError, readAnswer, type Sent, send } from './ask.ts';
+import {
+  type Answer,
+  ask,
+  describe,
+  describeFailure,
+  NotKeptError,
+  NotSeenError,
+  readAnswer,
+  type Sent,
+  send,
+} from './ask.ts';
 
 /** A promise of an installation, and how to see whether it is kept. */
 export interface Check {

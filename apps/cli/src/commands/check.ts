@@ -3,7 +3,7 @@ import type { Environment } from '@petstore/runtime';
 import { type Command, Option } from 'commander';
 import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { CheckFailedError, UsageError } from '../errors.ts';
+import { ReportedError, UsageError } from '../errors.ts';
 
 interface CheckFlags extends JsonFlag {
   readonly url: string;
@@ -46,7 +46,7 @@ if a promise is broken.`,
       if (json) await output.writeJson(findings);
       if (!findings.some(({ ok }) => ok === false)) return;
       if (!json) output.message('docs/operations.md says under "Behind a proxy" what usually causes it.');
-      throw new CheckFailedError();
+      throw new ReportedError();
     });
 
 /** The variables by which programs find the proxy that leads out of a network. */

@@ -39,7 +39,7 @@ async function showStatus({ withSession, output }: CommandContext, { json }: Jso
 
 /** Brings the database up to date. */
 async function migrate({ withSession, interruption, output }: CommandContext, { json }: JsonFlag): Promise<void> {
-  interruption.leaves('Migrations that were applied stay; run it again for the others.');
+  interruption.setOutcome('Migrations that were applied stay; run it again for the others.');
   const applied = await withSession(
     async ({ settings, persistence: { migrations, sequences } }) => {
       if (settings.migrate) {

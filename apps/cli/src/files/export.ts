@@ -53,7 +53,7 @@ export async function runExport<Value>(
   if (plan.hindrance !== undefined) {
     output.message(`${path} is overwritten in place, because ${plan.hindrance}: it is incomplete until the end.`);
   }
-  interruption.leaves(plan.unfinished);
+  interruption.setOutcome(plan.unfinished);
   await withSession(async (session) => {
     const progress = new Progress(output, 'exported', output.stderr.isTTY ? await count(session) : undefined);
     const onProgress = (done: number) => {
@@ -61,7 +61,7 @@ export async function runExport<Value>(
       progress.advance(done);
     };
     await writeFile(plan, formatRecords(list(session), formats[format], onProgress));
-    interruption.leaves(summary());
+    interruption.setOutcome(summary());
   });
   if (json) await output.writeJson({ exported });
   else await output.write(`${summary()}\n`);
@@ -73,7 +73,7 @@ export function printRecords<Value>(
   list: ExportKind<Value>['list'],
   format: RecordFormat<Value>,
 ): Promise<void> {
-  interruption.leaves('The output is incomplete.');
+  interruption.setOutcome('The output is incomplete.');
   return withSession(async (session) => {
     for await (const text of formatRecords(list(session), format)) await output.write(text);
   });
