@@ -71,7 +71,8 @@ const byRequest =
         const told = answer.headers.get(name);
         if (told !== value) throw new NotKeptError(`${name} is ${told}, and the service sent ${value ?? 'none'}`);
       }
-      return more === undefined ? answer.outcome : more(answer, url, key);
+      if (more !== undefined) return more(answer, url, key);
+      return Object.entries(sent).map(([name, value]) => value ?? `no ${name}`)[0] ?? answer.outcome;
     };
     return { check, needsKey, shows, look };
   };
