@@ -50,9 +50,6 @@ function userName(): string {
   }
 }
 
-/** The same option for changes that the audit does not record: a script can give it with every change. */
-export const unrecordedActorOption = (): Option => actorOption().hideHelp();
-
 /** The argument of commands that concern one key. */
 export const keyArgument = (): Argument =>
   new Argument('<ID>', 'Key ID, as "petstore keys list" shows it').argParser(apiKeyIdParser('ID'));

@@ -8,12 +8,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** An installation breaks a promise; thrown after all findings have been printed. Exit code 1. */
-export class CheckFailedError extends Error {
-  override readonly name = 'CheckFailedError';
-}
-
-/** An import rejected records; thrown after its report has been printed. Exit code 1. */
-export class ImportRejectedError extends Error {
-  override readonly name = 'ImportRejectedError';
+/** A command that failed and has said so by its report, such as that of an import or a check. Exit code 1. */
+export class ReportedError extends Error {
+  override readonly name = 'ReportedError';
 }

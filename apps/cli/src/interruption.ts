@@ -5,20 +5,20 @@ export class Interruption {
   readonly #output: Pick<Output, 'message'>;
   #outcome: string | undefined;
   #isCommitting = false;
-  #isAwaited = false;
+  #isWaiting = false;
 
   constructor(output: Pick<Output, 'message'>) {
     this.#output = output;
   }
 
-  /** @param outcome the message if the command ends from now on: `Nothing was imported.` */
-  leaves(outcome: string): void {
+  /** @param outcome the message if the command is interrupted from now on: `Nothing was imported.` */
+  setOutcome(outcome: string): void {
     this.#outcome = outcome;
     this.#isCommitting = false;
   }
 
-  /** From now on the outcome depends on the database, until {@link leaves} is called again. */
-  commits(): void {
+  /** From now on the outcome depends on the database, until {@link setOutcome} is called again. */
+  beginCommit(): void {
     this.#isCommitting = true;
   }
 
@@ -27,16 +27,19 @@ export class Interruption {
     return this.#isCommitting;
   }
 
-  /** Called for each signal. @returns whether the process should end at once */
-  receive(): boolean {
-    const isFirst = !this.#isAwaited;
-    if (this.#isCommitting && isFirst) {
-      this.#isAwaited = true;
-      this.#output.message('The database is committing: waiting for its response. Interrupt again to end without it.');
-      return false;
+  /** Called for each signal. @returns whether the process should end at once: during a commit, at the second one */
+  receiveSignal(): boolean {
+    if (!this.#isCommitting) {
+      if (this.#outcome !== undefined) this.#output.message(`Interrupted. ${this.#outcome}`);
+      return true;
     }
-    if (this.#isCommitting) this.#output.message('Interrupted during the commit. Everything was stored, or nothing.');
-    else if (this.#outcome !== undefined) this.#output.message(`Interrupted. ${this.#outcome}`);
-    return true;
+    this.#output.message(
+      this.#isWaiting
+        ? 'Interrupted during the commit. Everything was stored, or nothing.'
+        : 'The database is committing: waiting for its response. Interrupt again to end without it.',
+    );
+    const wasWaiting = this.#isWaiting;
+    this.#isWaiting = true;
+    return wasWaiting;
   }
 }

@@ -39,6 +39,7 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
     .description('Operate the orders service: API keys, limits, orders, pets and the database')
     .option('--version', 'Print the version')
     .helpOption('-h, --help', 'Show help')
+    .helpCommand('help [command]', 'Show help for a command')
     .showHelpAfterError('Add --help to the command for its usage.')
     .addHelpText('after', HELP)
     .exitOverride()
@@ -46,7 +47,7 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
       ...parserOutput,
       outputError: (text, write) => write(text.replace(/^error: /, 'petstore: ')), // the prefix of all errors here
     });
-  // Commander's own option would read the commit for every command.
+  // Commander's own option would ask git for the commit at every command.
   program.on('option:version', () => {
     const commit = readCommit();
     const version = commit === undefined ? manifest.version : `${manifest.version}+${commit.slice(0, COMMIT_DIGITS)}`;
@@ -62,7 +63,6 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
   addMigrateCommand(program, context);
   addJsonFlag(program);
   addCompletionCommand(program, context); // its output is a script, never JSON
-  addHelpCommand(program);
   return program;
 }
 
@@ -70,22 +70,4 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
 function addJsonFlag(command: Command): void {
   if (command.commands.length === 0) command.option('--json', 'Print JSON');
   command.commands.forEach(addJsonFlag);
-}
-
-/** Commander's own shows the whole usage for a name that it does not know, and heeds only the first of several names. */
-function addHelpCommand(command: Command): void {
-  if (command.commands.length === 0) return;
-  command.commands.forEach(addHelpCommand);
-  command
-    .helpCommand(false)
-    .command('help [command...]')
-    .description('Show help for a command')
-    .action((names: readonly string[]) => findCommand(command, names).help());
-}
-
-/** @throws CommanderError if there is no such command */
-function findCommand(command: Command, [name, ...names]: readonly string[]): Command {
-  if (name === undefined) return command;
-  const found = command.commands.find((child) => child.name() === name);
-  return found === undefined ? command.error(`error: unknown command '${name}'`) : findCommand(found, names);
 }

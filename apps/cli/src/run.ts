@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Environment } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import type { CommandContext } from './context.ts';
-import { CheckFailedError, ImportRejectedError, UsageError } from './errors.ts';
+import { ReportedError, UsageError } from './errors.ts';
 import { Interruption } from './interruption.ts';
 import { Output, type OutputStreams, ReaderGoneError } from './output.ts';
 import { createProgram } from './program.ts';
@@ -29,7 +29,7 @@ export async function run(invocation: Invocation): Promise<ExitCode> {
   const { environment, workingFolder, stdin } = invocation;
   const output = new Output(invocation);
   const interruption = new Interruption(output);
-  invocation.onSignal?.(() => interruption.receive());
+  invocation.onSignal?.(() => interruption.receiveSignal());
   const context: CommandContext = {
     environment,
     output,
@@ -76,8 +76,7 @@ function findHome({ environment, workingFolder, checkout }: Invocation): string 
 async function reportError(error: unknown, { output, interruption }: CommandContext): Promise<ExitCode> {
   if (error instanceof CommanderError) return 2; // commander has printed what is wrong
   if (error instanceof ReaderGoneError) return 0;
-  // Its report has been printed.
-  if (error instanceof ImportRejectedError || error instanceof CheckFailedError) return 1;
+  if (error instanceof ReportedError) return 1;
   if (error instanceof UsageError) {
     output.message(`petstore: ${error.message}`);
     return 2;

@@ -1,4 +1,3 @@
-import type { TableConstructorOptions } from 'cli-table3';
 import type { Output } from './output.ts';
 import { describeMoment, describeTime } from './relative-time.ts';
 
@@ -12,11 +11,9 @@ interface TableOptions {
   readonly hasHead?: boolean;
 }
 
-const GAP = 2;
+const GAP = '  ';
 /** The minimum width of the flexible column. */
 const WIDTH_MIN = 8;
-/** The library's time per row grows with the number of rows. */
-const ROWS_AT_ONCE = 500;
 
 /**
  * Prints rows under the names of their properties. On a terminal, columns are aligned, and times are relative to now.
@@ -30,57 +27,56 @@ export async function writeTable(
   const { columns } = output;
   const names = Object.keys(rows[0] ?? {});
   const cells = rows.map((row) => names.map((name) => textOf(row[name] ?? null, columns !== undefined)));
-  if (columns === undefined) {
-    const lines = hasHead ? [names, ...cells] : cells;
-    return output.write(lines.map((line) => `${line.join('\t')}\n`).join(''));
+  const head = columns === undefined ? names : names.map(headOf);
+  const lines = hasHead ? [head, ...cells] : cells;
+  if (columns === undefined) return output.write(lines.map((line) => `${line.join('\t')}\n`).join(''));
+  const { default: widthOf } = await import('string-width');
+  const widths = head.map((title, i) => cells.reduce((max, row) => Math.max(max, widthOf(row[i] ?? '')), title.length));
+  const excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - columns;
+  const format = names.map((name, i) => {
+    const { [i]: whole = 0 } = widths;
+    const width = name === flexible ? Math.min(whole, Math.max(WIDTH_MIN, whole - excess)) : whole;
+    const isRight = rows.some((row) => ['number', 'bigint'].includes(typeof row[name]));
+    return (cell: string): string => {
+      const shown = cut(cell, width, widthOf);
+      const space = ' '.repeat(width - widthOf(shown));
+      return isRight ? space + shown : shown + space;
+    };
+  });
+  const text = lines
+    .map(
+      (line) =>
+        `${format
+          .map((pad, i) => pad(line[i] ?? ''))
+          .join(GAP)
+          .trimEnd()}\n`,
+    )
+    .join('');
+  await output.write(text);
+}
+
+/** Cuts a text to a width in columns of a terminal. East Asian characters and emojis take two. */
+function cut(text: string, width: number, widthOf: (text: string) => number): string {
+  if (widthOf(text) <= width) return text;
+  let shown = '';
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    if (widthOf(`${shown}${segment}…`) > width) break;
+    shown += segment;
   }
-  const head = names.map(headOf);
-  const widths = head.map(
-    (title, i) => GAP + cells.reduce((width, row) => Math.max(width, widthOf(row[i])), title.length),
-  );
-  const rest = columns + GAP - widths.reduce((sum, width, i) => (names[i] === flexible ? sum : sum + width), 0);
-  const options = {
-    colAligns: names.map((name) => (rows.some((row) => isNumber(row[name])) ? 'right' : 'left')),
-    colWidths: widths.map((width, i) =>
-      names[i] === flexible ? Math.min(width, Math.max(WIDTH_MIN + GAP, rest)) : width,
-    ),
-  };
-  for (let start = 0; start < cells.length; start += ROWS_AT_ONCE) {
-    const page = cells.slice(start, start + ROWS_AT_ONCE);
-    await writeAligned(output, page, { ...options, head: hasHead && start === 0 ? head : [] });
-  }
+  return `${shown}…`;
 }
 
 /** Prints one thing for a person, with a line for each property. */
-export const writeFields = (output: Output, fields: Readonly<Record<string, Cell>>): Promise<void> =>
-  writeAligned(
-    output,
-    Object.entries(fields).map(([name, cell]) => [
-      headOf(name),
-      cell instanceof Date ? describeMoment(cell, new Date()) : textOf(cell, true),
-    ]),
-  );
-
-const headOf = (name: string): string => name.replace(/[A-Z]/g, ' $&').toUpperCase();
-
-const NO_LINES = Object.fromEntries(
-  ['top', 'bottom', 'left', 'mid', 'right'].flatMap((place) =>
-    [place, `${place}-mid`, `${place}-left`, `${place}-right`].map((name) => [name, '']),
-  ),
-);
-
-async function writeAligned(output: Output, cells: string[][], options?: TableConstructorOptions): Promise<void> {
-  const { default: Table } = await import('cli-table3');
-  const style = { head: [], border: [], 'padding-left': 0, 'padding-right': GAP };
-  const table = new Table({ ...options, chars: { ...NO_LINES, middle: '' }, style });
-  table.push(...cells);
-  await output.write(`${table.toString().replace(/ +$/gm, '')}\n`);
+export function writeFields(output: Output, fields: Readonly<Record<string, Cell>>): Promise<void> {
+  const titleWidth = Math.max(...Object.keys(fields).map((name) => headOf(name).length));
+  const lines = Object.entries(fields).map(([name, cell]) => {
+    const text = cell instanceof Date ? describeMoment(cell, new Date()) : textOf(cell, true);
+    return `${headOf(name).padEnd(titleWidth)}${GAP}${text}\n`;
+  });
+  return output.write(lines.join(''));
 }
 
-/** The minimum width in columns of a terminal: East Asian characters and emojis take two. */
-const widthOf = (text = ''): number => text.replace(/[\u1100-\u{10ffff}]/gu, '  ').length;
-
-const isNumber = (cell: Cell | undefined): boolean => typeof cell === 'number' || typeof cell === 'bigint';
+const headOf = (name: string): string => name.replace(/[A-Z]/g, ' $&').toUpperCase();
 
 function textOf(cell: Cell, isForPerson: boolean): string {
   if (cell === null || cell === '') return '-';

@@ -47,7 +47,7 @@ describe('an installation that is right', () => {
     expect([broken, code, stderr]).toEqual([[], 0, '']);
     expect(findings.filter(({ ok }) => ok === null)).toEqual([]);
     expect(findings).toContainEqual({ check: 'the list says that nobody may keep it', ok: true, seen: 'no-store' });
-    expect(findings.map(({ seen }) => seen)).toContain('order 9007199254740993');
+    expect(findings.map(({ seen }) => seen)).toContain('1 orders, and all digits of order 9007199254740993');
     expect(await readAll()).toEqual(before);
   });
 
@@ -117,6 +117,37 @@ test('an answer that breaks off is broken', async () => {
   const { code, broken } = await check(['--url', `http://127.0.0.1:${port}`]);
   expect(code).toBe(1);
   expect(broken[0]?.seen).toMatch(/^the answer broke off: /);
+});
+
+test('headers of a list that something in between has changed are broken', async () => {
+  await using changing = createServer(async (request, response) => {
+    const { host: _, connection: __, ...headers } = request.headers as Record<string, string>; // none comes twice
+    const answer = await fetch(url + request.url, { method: request.method ?? '', headers, redirect: 'manual' });
+    const changed = answer.ok && request.url === '/v1/store/orders' && { 'cache-control': 'max-age=60' };
+    response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...changed });
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  });
+  changing.listen(0, '127.0.0.1');
+  await once(changing, 'listening');
+  const { port } = changing.address() as AddressInfo; // it listens on TCP
+  const { code, broken } = await check(['--url', `http://127.0.0.1:${port}`], withKey(KEYS.free.text));
+  expect(code).toBe(1);
+  expect(broken).toContainEqual({
+    check: 'the list says that nobody may keep it',
+    ok: false,
+    seen: 'Cache-Control is max-age=60, and the service sent no-store',
+  });
+});
+
+test('where nothing answers, a proxy of the shell that Node does not use is named', async () => {
+  const address = `http://127.0.0.1:${await findFreePort()}`;
+  const seenWith = async (environment: Record<string, string>) =>
+    (await check(['--url', address], { environment })).broken[0]?.seen;
+  const HTTPS_PROXY = 'http://127.0.0.1:9';
+  expect(await seenWith({ HTTPS_PROXY })).toMatch(
+    /HTTPS_PROXY is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only/,
+  );
+  expect(await seenWith({ HTTPS_PROXY, NODE_USE_ENV_PROXY: '1' })).not.toContain('PROXY');
 });
 
 test('an address at which nobody answers is broken', async () => {

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { useTestCommandLine } from './support.ts';
@@ -20,15 +19,4 @@ test('a long list takes as little memory as a short one, in and out', async () =
   expect(await call(36, 'orders', 'list')).toHaveLength(COUNT);
   await commandLine.clear();
   expect(await call(44, 'orders', 'import', file)).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
-}, 120_000);
-
-test('nor does a long JSON array take more, all of it in one line', async () => {
-  const COUNT = 200_000;
-  const pets = Array.from({ length: COUNT }, (_, id) => `{"id":${id},"name":"one of very many pets"}`);
-  const file = join(commandLine.folder, 'many.json');
-  writeFileSync(file, `[${pets.join(',')}]`);
-  const nodeOptions = ['--max-old-space-size=40'];
-  const { stdout, stderr } = await commandLine.runProcess(['pets', 'import', file, '--json'], { nodeOptions });
-  expect(stderr).toBe('');
-  expect(JSON.parse(stdout)).toEqual({ read: COUNT, inserted: COUNT, rejected: [] });
 }, 120_000);

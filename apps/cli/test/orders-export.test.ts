@@ -1,10 +1,21 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { replaceFile } from '../src/files/replace-file.ts';
-import { parseExactly, spawnPetstore, useTestCommandLine } from './support.ts';
+import { planFile, writeFile } from '../src/files/replace-file.ts';
+import { MAIN, parseExactly, spawnPetstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
 beforeEach(() => commandLine.clear());
@@ -122,7 +133,7 @@ describe('a file that is there', () => {
     symlinkSync(other, `${path}.planted.partial`);
     writeFileSync(`${path}.left.partial`, 'half');
     for (const runId of ['planted', 'left']) {
-      const failed = replaceFile(path, Readable.from(['orders']), { runId });
+      const failed = writeFile(planFile(path), Readable.from(['orders']), { runId });
       await expect(failed).rejects.toThrow(/safe\.ndjson cannot be written: .*there already/);
     }
     expect(readFileSync(other, 'utf8')).toBe('as it was');
@@ -137,9 +148,63 @@ describe('a file that is there', () => {
     await importAll();
     writeFileSync(pathOf('target.ndjson'), '');
     symlinkSync(pathOf('target.ndjson'), pathOf('link.ndjson'));
-    await commandLine.json(['orders', 'export', pathOf('link.ndjson')]);
+    const { stderr } = await commandLine.run(['orders', 'export', pathOf('link.ndjson')]);
+    expect(stderr).toMatch(
+      /link\.ndjson is overwritten in place, because it is a link: it is incomplete until the end\.$/m,
+    );
     expect(readFileSync(pathOf('target.ndjson'), 'utf8')).toBe(`${NDJSON.join('\n')}\n`);
     expect(await commandLine.json(['orders', 'export', '/dev/null'])).toEqual({ exported: 4 });
     expect(existsSync('/dev/null.partial')).toBe(false);
   });
 });
+
+/** Mounts and other users are for root alone, as which containers run tests. */
+describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
+  'a file whose name is not ours to give away',
+  () => {
+    const NOBODY = 65_534;
+    const MODULE = import.meta.resolve('../src/files/replace-file.ts');
+
+    /** What a user without rights prints who imports the module, whose URL is `module`. */
+    const printedByNobody = (script: string, path: string): string => {
+      chmodSync(commandLine.folder, 0o755);
+      const args = ['--input-type=module', '-e', `const [, module, path] = process.argv; ${script}`, MODULE, path];
+      return spawnSync(process.execPath, args, { uid: NOBODY, gid: NOBODY, encoding: 'utf8' }).stdout;
+    };
+
+    test('because it is mounted by itself is written in place, and that is said', async () => {
+      await importAll();
+      const [mounted, path] = [pathOf('host.ndjson'), pathOf('a mount.ndjson')];
+      writeFileSync(mounted, '');
+      writeFileSync(path, '');
+      const script = `mount --bind '${mounted}' '${path}' && exec "$0" "$@"`;
+      const args = ['-m', 'sh', '-c', script, process.execPath, MAIN, 'orders', 'export', path];
+      const env = { ...process.env, ...commandLine.environment };
+      const { status, stderr } = spawnSync('unshare', args, { env, encoding: 'utf8' });
+      const said = `${path} is overwritten in place, because it is mounted by itself: it is incomplete until the end.\n`;
+      expect([status, stderr]).toEqual([0, said]);
+      expect(readFileSync(mounted, 'utf8')).toBe(`${NDJSON.join('\n')}\n`);
+      expect(partialFiles()).toEqual([]);
+    });
+
+    test.each([
+      ['its folder is not writable', 0o755],
+      ['it belongs to another user', 0o1777],
+    ])('because %s is planned so', (hindrance, mode) => {
+      const folder = pathOf(hindrance);
+      mkdirSync(folder);
+      chmodSync(folder, mode);
+      const path = join(folder, 'orders.csv');
+      writeFileSync(path, '');
+      const plan = printedByNobody('console.log(JSON.stringify((await import(module)).planFile(path)))', path);
+      expect(JSON.parse(plan)).toEqual({ path, isReplaced: false, hindrance, unfinished: `${path} is incomplete.` });
+    });
+
+    test('a new file in a folder that is not writable is refused by that name', () => {
+      const path = pathOf('new.csv');
+      const script = `const { planFile, writeFile } = await import(module);
+      await writeFile(planFile(path), []).catch(({ message }) => console.log(message));`;
+      expect(printedByNobody(script, path)).toBe(`${path} cannot be written: its folder is not writable\n`);
+    });
+  },
+);

@@ -34,14 +34,6 @@ describe('ids and times are exact', () => {
       'NDJSON with ids as texts, as v2 lists them',
       `{"id":"${MIN}","petId":"${MAX}","quantity":2147483647}\n{"id":"${MAX}","petId":"${MIN}","quantity":1}`,
     ],
-    [
-      'a JSON array, as v1 lists them',
-      `\ufeff\n[{"id":${MIN},"petId":${MAX},"quantity":2147483647},{"id":${MAX},"petId":${MIN},"quantity":1}]\n`,
-    ],
-    [
-      'a JSON array with ids as texts, as v2 lists them',
-      `[{"id":"${MIN}","petId":"${MAX}","quantity":2147483647},\n{"id":"${MAX}","petId":"${MIN}","quantity":1}]`,
-    ],
   ])('from %s', async (_, text) => {
     expect(await importText(text)).toMatchObject({ code: 0, report: { inserted: 2 } });
     expect(await listed()).toMatchObject([
@@ -279,21 +271,19 @@ describe('a file as a whole', () => {
     expect(await importText(text)).toMatchObject({ code: 0, report: { read: 0, inserted: 0, rejected: [] } });
   });
 
-  test('may begin with a byte order mark, end its lines in any way, and have its columns in any order', async () => {
-    for (const [i, end] of ['\n', '\r\n', '\r'].entries()) {
+  test('may begin with a byte order mark, end its lines with LF or CR LF, and have its columns in any order', async () => {
+    for (const [i, end] of ['\n', '\r\n'].entries()) {
       const text = ['\ufeff"quantity","petId","id"', `3,2,${i}`].join(end);
       expect(await importText(text)).toMatchObject({ code: 0, report: { inserted: 1 } });
     }
     expect(await importText('\ufeff{"id":9,"petId":1,"quantity":1}')).toMatchObject({ code: 0 });
-    expect(await listedIds()).toEqual([0n, 1n, 2n, 9n]);
+    expect(await listedIds()).toEqual([0n, 1n, 9n]);
   });
 
   test.each([
     'id;petId;quantity;shipDate\r\n1;1;1;\r\n;;;',
     'id\tpetId\tquantity\n1\t1\t1',
-    'sep=;\nid;petId;quantity\n1;1;1',
-    '"sep=,"\nid,petId,quantity\n1,1,1',
-    ' ID ,PetId,\u00a0QUANTITY\u00a0\n1,\u00a01,1',
+    ' ID ,PetId,\u00a0QUANTITY\u00a0\n1, 1 ,1',
     'id,petId,quantity,complete,status\n"1","1","1",TRUE,shipped,,,\n,,,,,,,',
   ])('may be as a spreadsheet writes it: %j', async (text) => {
     expect(await importText(text)).toMatchObject({ code: 0, report: { read: 1, inserted: 1 } });
@@ -314,55 +304,22 @@ describe('a file as a whole', () => {
     ['id,petId,quantity\n\n1,5" nail,1\n2,"1,1\n', 'line 3: a quote is in the wrong place'],
     [Buffer.from('\ufeffid,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
     [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
-    ['PK\x03\x04\x14\0', 'the file is a spreadsheet (.xlsx, .ods) or a zip archive; save the sheet as CSV in UTF-8'],
-    [Buffer.from('d0cf11e0a1b11ae1', 'hex'), 'the file is a spreadsheet (.xls); save the sheet as CSV in UTF-8'],
+    ['PK\x03\x04\x14\0', 'the file is a workbook (.xlsx, .ods) or a zip archive; save the sheet as CSV in UTF-8'],
+    [Buffer.from('d0cf11e0a1b11ae1', 'hex'), 'the file is a workbook (.xls); save the sheet as CSV in UTF-8'],
     [gzipSync('id,petId,quantity\n1,1,1'), 'the file is compressed; unpack it first'],
-    ['<!DOCTYPE html>\n<title>Log in</title>', 'the file is HTML or XML, perhaps a login page'],
-    ['\ufeff<?xml version="1.0"?>', 'the file is HTML or XML, perhaps a login page'],
-    ['%PDF-1.7', 'the file is a PDF; it must be NDJSON'],
+    [
+      '<!DOCTYPE html>\n<title>Log in</title>',
+      'line 1: unknown column "<!DOCTYPE html>". The file must be NDJSON, or CSV',
+    ],
+    ['[{"id":1,"petId":1,"quantity":1}]', "the file is a JSON array; write one record on each line, as jq -c '.[]'"],
+    ['\ufeff\n [\n{"id":1}\n]', 'the file is a JSON array; write one record on each line'],
+    ['sep=;\nid;petId;quantity\n1;1;1', 'line 1: unknown column "sep="'],
+    ['id,petId,quantity\r1,1,1', 'line 1: unknown column "quantity\\r1"'],
   ])('must be one of the formats: %j', async (text, complaint) => {
     const { code, report, stderr } = await importText(text, ['--skip-bad']);
     expect([code, report]).toEqual([1, null]);
     expect(stderr).toContain(complaint);
     expect(stderr.trimEnd()).not.toContain('\n');
-  });
-
-  test('may be a JSON array in one line, longer than a record may be, whose records go by their place', async () => {
-    const records = Array.from(
-      { length: 30_000 },
-      (_, i) => `{"id":"${i}","petId":"1","quantity":1,"status":"shipped"}`,
-    );
-    records[20_000] = '[7]';
-    records[20_001] = '{"id":7.0,"petId":1,"quantity":{"a":[1]}}';
-    const { code, report } = await importText(`[${records.join(',')}]`, ['--skip-bad']);
-    expect([code, report]).toEqual([
-      0,
-      {
-        read: 30_000,
-        inserted: 29_998,
-        rejected: [
-          { line: 20_001, reason: 'not a JSON object' },
-          {
-            line: 20_002,
-            reason: expect.stringMatching(/^id must be .*, not "7\.0"; quantity must be .*, not an object$/),
-          },
-        ],
-      },
-    ]);
-  });
-
-  test.each([
-    ['[{"id":1,"petId":1,"quantity":1}', 'record 2: not valid JSON'],
-    [
-      '[{"id":1,"petId":1,"quantity":1}]\n{"id":2,"petId":1,"quantity":1}',
-      'record 2: not valid JSON, or not of one array',
-    ],
-    ['[{"id":1,"petId":1,"quantity":1},{"id":"\ufffd"}]', 'record 1: not valid UTF-8'],
-    [`[{"id":1,"petId":1,"quantity":1},{"id":"${'x'.repeat(3_000_000)}`, 'record 2: more than 1,000,000 characters'],
-  ])('is refused where it is no JSON array: %j', async (text, complaint) => {
-    const { code, report, stderr } = await importText(text, ['--skip-bad']);
-    expect([code, report, stderr]).toEqual([1, null, expect.stringContaining(`petstore: ${complaint}`)]);
-    expect(await listedIds()).toEqual([]);
   });
 });
 

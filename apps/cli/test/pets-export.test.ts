@@ -28,7 +28,7 @@ test('pets that are exported can be imported, whatever their names are; CSV refu
       await commandLine.persistence.pets.importPets(numbered(given));
       const before = await exported();
       const csv = await commandLine.run(['pets', 'export', '-', '--format', 'csv']);
-      const isRefused = given.some((text) => /[\r\ufffd]/.test(text));
+      const isRefused = given.some((text) => text.includes('\ufffd'));
       expect(csv.code, csv.stderr).toBe(isRefused ? 1 : 0);
       for (const stdin of [before, ...(isRefused ? [] : [csv.stdout])]) {
         await commandLine.clear();

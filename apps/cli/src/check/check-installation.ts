@@ -1,32 +1,43 @@
-import { ClientCalls } from './client-calls.ts';
-import { comparePromises } from './comparisons.ts';
-import { examine, type Finding, type Promised } from './findings.ts';
-import type { Installation } from './installation.ts';
-import { IDENTIFYING, promiseOf, WITH_KEY, WITHOUT_KEY, WRONG_KEY } from './requests.ts';
+import { NoAnswerError, NotKeptError, NotSeenError } from './ask.ts';
+import { CHECKS } from './checks.ts';
+
+/** What became of one promise. */
+export interface Finding {
+  /** The promise. */
+  readonly check: string;
+  /** `null` if it could not be seen whether it is kept. */
+  readonly ok: boolean | null;
+  readonly seen: string;
+}
 
 /**
- * Looks at each promise of an installation, in turn. Nothing that it sends changes anything. If something else than the
- * service answers, it ends after the first requests.
+ * Looks at each promise of an installation, in turn. If something else than the service answers, it ends after the first
+ * requests.
  *
+ * @param url without `/v1` and without a slash at its end
  * @param key without one, promises that need a key are not seen
+ * @param hint added where there is no answer
  */
-export async function* checkInstallation(at: Installation, key: string | undefined): AsyncGenerator<Finding, void> {
+export async function* checkInstallation(url: string, key: string | undefined, hint: string): AsyncGenerator<Finding> {
   let isService = false;
-  for (const expectation of IDENTIFYING) {
-    const finding = await examine(promiseOf(at, expectation));
-    isService ||= finding.ok === true;
-    yield finding;
+  let isAccepted = false;
+  for (const { check, needsKey, shows, look } of CHECKS) {
+    if (!isService && shows !== 'service') {
+      yield { check: 'all other promises', ok: null, seen: 'what answers is not the service' };
+      return;
+    }
+    if (needsKey && (key === undefined || !(isAccepted || shows === 'key'))) {
+      yield { check, ok: null, seen: 'it needs a key that is accepted' };
+      continue;
+    }
+    try {
+      yield { check, ok: true, seen: await look(url, key) };
+      isService ||= shows === 'service';
+      isAccepted ||= shows === 'key';
+    } catch (error) {
+      if (!(error instanceof NotKeptError || error instanceof NotSeenError)) throw error;
+      const seen = error instanceof NoAnswerError ? `${error.message}${hint}` : error.message;
+      yield { check, ok: error instanceof NotKeptError ? false : null, seen };
+    }
   }
-  if (!isService) {
-    yield { check: 'all other promises', ok: null, seen: 'what answers is not the service' };
-    return;
-  }
-  const withoutKey = [...WITHOUT_KEY.map((expectation) => promiseOf(at, expectation)), ...comparePromises(at)];
-  for (const promise of withoutKey) yield await examine(promise);
-  const { accepted, others } = new ClientCalls(at, key ?? WRONG_KEY);
-  const skip = ({ check }: Promised): Finding => ({ check, ok: null, seen: 'it needs a key that is accepted' });
-  const finding = key === undefined ? skip(accepted) : await examine(accepted);
-  yield finding;
-  const withKey = [...WITH_KEY.map((expectation) => promiseOf(at, expectation, key)), ...others];
-  for (const promise of withKey) yield finding.ok === true ? await examine(promise) : skip(promise);
 }

@@ -1,8 +1,9 @@
 import { isApiKeyText } from '@petstore/domain';
+import type { Environment } from '@petstore/runtime';
 import { type Command, Option } from 'commander';
 import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
-import { CheckFailedError, UsageError } from '../errors.ts';
+import { ReportedError, UsageError } from '../errors.ts';
 
 interface CheckFlags extends JsonFlag {
   readonly url: string;
@@ -34,21 +35,29 @@ shows the most; the variable hides it from lists of processes. It ends with 1
 if a promise is broken.`,
     )
     .action(async ({ url, key = keyOf(environment[KEY_VARIABLE]), json }: CheckFlags) => {
-      const { Installation } = await import('../check/installation.ts');
       const { checkInstallation } = await import('../check/check-installation.ts');
-      const installation = new Installation(url, (seconds) => {
-        output.message(`The limit of this address or key is used up: waiting for ${seconds} s.`);
-      });
       const findings = [];
-      for await (const finding of checkInstallation(installation, key)) {
+      for await (const finding of checkInstallation(url, key, proxyHint(environment))) {
         findings.push(finding);
         const { check, ok, seen } = finding;
         // What answers may send control characters, which a terminal must not obey.
         if (!json) await output.write(`${MARKS.get(ok)}  ${check}: ${seen.replace(/\p{Cc}/gu, '?')}\n`);
       }
       if (json) await output.writeJson(findings);
-      if (findings.some(({ ok }) => ok === false)) throw new CheckFailedError();
+      if (!findings.some(({ ok }) => ok === false)) return;
+      if (!json) output.message('docs/operations.md says under "Behind a proxy" what usually causes it.');
+      throw new ReportedError();
     });
+
+/** The variables by which programs find the proxy that leads out of a network. */
+const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
+
+/** Says that Node does not go through such a proxy by itself, as curl does; empty if there is none, or it does. */
+function proxyHint(environment: Environment): string {
+  const name = PROXY_VARIABLES.find((variable) => environment[variable]);
+  if (name === undefined || environment['NODE_USE_ENV_PROXY'] === '1') return '';
+  return `; ${name} is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only`;
+}
 
 /** @returns the address without `/v1` and without a slash at its end. @throws UsageError */
 function parseServiceUrl(text: string): string {

@@ -1,51 +1,74 @@
-import { readdirSync } from 'node:fs';
-import { script } from '@bomb.sh/tab';
-import addCompletions from '@bomb.sh/tab/commander';
-import type { Command } from 'commander';
+import { Argument, type Command } from 'commander';
 import type { CommandContext } from '../context.ts';
 
-/** The command with which the scripts call this program, in whatever folder it is. */
-const EXECUTABLE = [process.execPath, process.argv[1] ?? '']
-  .map((path) => `'${path.replaceAll("'", String.raw`'\''`)}'`)
-  .join(' ');
-
-/**
- * Replaces the library's script, which evaluates what was typed: the Tab key would carry out a redirection or a
- * substitution.
- */
-const BASH = `_petstore() {
-  local out line
-  out=$(${EXECUTABLE} complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null) || return
-  COMPREPLY=()
-  while IFS= read -r line; do
-    [[ $line == :* ]] || COMPREPLY+=("\${line%%$'\\t'*}")
-  done <<< "$out"
-  [[ ! -e \${COMPREPLY[0]} ]] || compopt -o filenames
+/** The words that can be typed at a place of a command line. At all other places the shell suggests files. */
+interface Suggestion {
+  /**
+   * A pattern with `*` of all words before the one to complete, each followed by a blank; at its end stands a hyphen if
+   * the word to complete begins with one.
+   */
+  readonly place: string;
+  readonly words: readonly string[];
 }
-complete -F _petstore petstore
-`;
 
-/** `petstore completion`: a script for the shell, which asks `petstore complete` for suggestions. */
-export function addCompletionCommand(program: Command, { output }: Pick<CommandContext, 'output'>): void {
-  const completions = addCompletions(program, { completionCommandName: 'completion' });
-  const command = program.commands.find((each) => each.name() === 'completion');
-  command?.description('Print a completion script').action(async (shell: string) => {
-    if (shell === 'bash') await output.write(BASH);
-    else script(shell, 'petstore', EXECUTABLE);
-    await output.write(''); // fails if the library's script could not be written, which the library ignores
-  });
-  for (const each of completions.commands.values()) {
-    if (each.arguments.has('FILE')) each.argument('FILE', suggestFiles);
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
+/** `petstore completion`: a script that knows all commands, so that the Tab key starts no program. */
+export const addCompletionCommand = (program: Command, { output }: Pick<CommandContext, 'output'>): Command =>
+  program
+    .command('completion')
+    .description('Print a completion script')
+    .addArgument(new Argument('<shell>', 'Shell of the script').choices(SHELLS))
+    .action((shell: (typeof SHELLS)[number]) => output.write(SCRIPTS[shell]([...listSuggestions(program, '')])));
+
+/** Lists the suggestions for a command and those below it. The first whose place matches holds. */
+function* listSuggestions(command: Command, path: string): Generator<Suggestion> {
+  if (command.commands.length > 0) {
+    yield { place: path, words: command.commands.map((child) => child.name()) };
+    for (const child of command.commands) yield* listSuggestions(child, `${path}${child.name()} `);
+    return;
   }
+  const withChoices = [
+    ...command.options.map(({ long, argChoices }) => ({ place: `${path}*${long} `, words: argChoices })),
+    ...command.registeredArguments.map(({ argChoices }) => ({ place: path, words: argChoices })),
+  ];
+  for (const { place, words } of withChoices) if (words !== undefined) yield { place, words };
+  yield { place: `${path}*-`, words: ['--help', ...command.options.map(({ long }) => long ?? '')] };
 }
 
-/** Suggests the files in the folder of the last word; the library drops those that do not begin with that word. */
-function suggestFiles(suggest: (value: string, description: string) => void): void {
-  const typed = process.argv.at(-1) ?? '';
-  const folder = typed.slice(0, typed.lastIndexOf('/') + 1);
-  try {
-    for (const name of readdirSync(folder || '.')) suggest(`${folder}${name}`, '');
-  } catch {
-    // It is not a folder: there is nothing to suggest.
-  }
+/** The cases of a shell, whose patterns are quoted but for `*`. No name of a command, option or choice needs quotes. */
+const casesOf = (suggestions: readonly Suggestion[]): string =>
+  suggestions
+    .map(({ place, words }) => `    '${place.replaceAll('*', "'*'")}') choices='${words.join(' ')}' ;;\n`)
+    .join('');
+
+const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (suggestions: readonly Suggestion[]) => string>> = {
+  bash: (suggestions) => `_petstore() {
+  local current=\${COMP_WORDS[COMP_CWORD]} place='' choices=''
+  ((COMP_CWORD < 2)) || place="\${COMP_WORDS[*]:1:COMP_CWORD-1} "
+  [[ $current != -* ]] || place+=-
+  case $place in
+${casesOf(suggestions)}  esac
+  COMPREPLY=($(compgen -W "$choices" -- "$current"))
 }
+complete -o default -F _petstore petstore
+`,
+  zsh: (suggestions) => `_petstore() {
+  local place='' choices=''
+  ((CURRENT < 3)) || place="\${(j: :)words[2,CURRENT-1]} "
+  [[ $PREFIX != -* ]] || place+=-
+  case $place in
+${casesOf(suggestions)}  esac
+  compadd -- \${=choices} || _files
+}
+compdef _petstore petstore
+`,
+  fish: (suggestions) => `function __petstore_choices
+  set -l place (string join '' -- (commandline -opc)[2..]' ')
+  string match -q -- '-*' (commandline -ct); and set place $place-
+  switch "$place"
+${suggestions.map(({ place, words }) => `    case '${place}'\n      printf '%s\\n' ${words.join(' ')}\n`).join('')}  end
+end
+complete -c petstore -f -n 'count (__petstore_choices) >/dev/null' -a '(__petstore_choices)'
+`,
+};

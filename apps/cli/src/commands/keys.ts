@@ -48,7 +48,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
   addPlanOptions(keys.command('create').description('Create an API key'))
     .option('--name <name>', 'What the key is for', parseName)
     .option('--internal', 'Allow it to place, ship and complete orders over tRPC')
-    .option('--read-only', 'Refuse it whatever changes something, such as cancelling orders')
+    .option('--read-only', 'Read-only: it cannot cancel or change orders')
     .option(
       '--expires <when>',
       'When it expires, such as 90d or 2027-01-31T00:00:00Z (default: never)',

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type JsonFlag, unrecordedActorOption } from '../arguments.ts';
+import type { JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { CommandError } from '../errors.ts';
 
@@ -13,7 +13,6 @@ export const addMigrateCommand = (program: Command, context: CommandContext): Co
     .command('migrate')
     .description('Bring the database up to date')
     .option('--status', 'Only show which migrations are applied and pending, and which sequences are behind')
-    .addOption(unrecordedActorOption())
     .action((flags: MigrateFlags) => (flags.status ? showStatus(context, flags) : migrate(context, flags)));
 
 /** Prints the applied and the pending migrations, and the sequences that give ids which are in use. */
@@ -40,7 +39,7 @@ async function showStatus({ withSession, output }: CommandContext, { json }: Jso
 
 /** Brings the database up to date. */
 async function migrate({ withSession, interruption, output }: CommandContext, { json }: JsonFlag): Promise<void> {
-  interruption.leaves('Migrations that were applied stay; run it again for the others.');
+  interruption.setOutcome('Migrations that were applied stay; run it again for the others.');
   const applied = await withSession(
     async ({ settings, persistence: { migrations, sequences } }) => {
       if (settings.migrate) {

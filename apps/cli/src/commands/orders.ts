@@ -58,7 +58,7 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
 async function generateOrders({ interruption, withSession, output }: CommandContext, flags: GenerateFlags) {
   const { count, seed = randomInt(GENERATION_SEED_MAX), as: actor, json } = flags;
   const { Progress } = await import('../progress.ts');
-  interruption.leaves('Nothing was generated.');
+  interruption.setOutcome('Nothing was generated.');
   const summaryOf = (generated: number) => `${generated.toLocaleString('en')} generated.`;
   const inserted = await withSession(
     async ({ persistence }) => {
@@ -74,10 +74,10 @@ async function generateOrders({ interruption, withSession, output }: CommandCont
         },
         onCommit() {
           progress.awaits('committing');
-          interruption.commits();
+          interruption.beginCommit();
         },
       });
-      interruption.leaves(summaryOf(generated));
+      interruption.setOutcome(summaryOf(generated));
       return generated;
     },
     { mayCreate: true },
@@ -92,7 +92,7 @@ async function listOrders(context: CommandContext, { status, json }: ListFlags):
   const { exportOrders, orderRow } = await import('../files/order-records.ts');
   const { list, formats } = exportOrders(status);
   if (json) return printRecords(context, list, formats.array);
-  interruption.leaves('The output is incomplete.');
+  interruption.setOutcome('The output is incomplete.');
   await withSession(async (session) => {
     let hasHead = true;
     for await (const orders of list(session)) {

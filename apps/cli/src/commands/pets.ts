@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { unrecordedActorOption } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { addExportOptions, addImportOptions, type ExportFlags, type ImportFlags } from '../files/options.ts';
 
@@ -7,7 +6,6 @@ import { addExportOptions, addImportOptions, type ExportFlags, type ImportFlags 
 export function addPetsCommands(program: Command, context: CommandContext): void {
   const pets = program.command('pets').description('Import and export pets');
   addImportOptions(pets.command('import').description('Import pets'))
-    .addOption(unrecordedActorOption())
     .addHelpText('after', '\nFields: id, name')
     .action(async (file: string, flags: ImportFlags) => {
       const { runImport } = await import('../files/import.ts');

@@ -3,7 +3,7 @@ import type { CommandContext } from '../context.ts';
 import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import type { ExportFlags, FileFormat } from './options.ts';
-import { describeUnfinished, replaceFile } from './replace-file.ts';
+import { planFile, writeFile } from './replace-file.ts';
 
 /** The format of records, which are written in batches. */
 export interface RecordFormat<Value> {
@@ -49,15 +49,19 @@ export async function runExport<Value>(
   const path = resolve(userFolder, file);
   let exported = 0;
   const summary = () => `${exported.toLocaleString('en')} exported to ${path}`;
-  interruption.leaves(describeUnfinished(path));
+  const plan = planFile(path);
+  if (plan.hindrance !== undefined) {
+    output.message(`${path} is overwritten in place, because ${plan.hindrance}: it is incomplete until the end.`);
+  }
+  interruption.setOutcome(plan.unfinished);
   await withSession(async (session) => {
     const progress = new Progress(output, 'exported', output.stderr.isTTY ? await count(session) : undefined);
     const onProgress = (done: number) => {
       exported = done;
       progress.advance(done);
     };
-    await replaceFile(path, formatRecords(list(session), formats[format], onProgress));
-    interruption.leaves(summary());
+    await writeFile(plan, formatRecords(list(session), formats[format], onProgress));
+    interruption.setOutcome(summary());
   });
   if (json) await output.writeJson({ exported });
   else await output.write(`${summary()}\n`);
@@ -69,7 +73,7 @@ export function printRecords<Value>(
   list: ExportKind<Value>['list'],
   format: RecordFormat<Value>,
 ): Promise<void> {
-  interruption.leaves('The output is incomplete.');
+  interruption.setOutcome('The output is incomplete.');
   return withSession(async (session) => {
     for await (const text of formatRecords(list(session), format)) await output.write(text);
   });

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { ImportItem, ImportOptions, ImportResult, ImportSource } from '@petstore/persistence';
 import type { CommandContext } from '../context.ts';
-import { ImportRejectedError } from '../errors.ts';
+import { ReportedError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import { readInputFile, sizeOf } from './input-file.ts';
@@ -19,7 +19,7 @@ export interface ImportKind<Value> {
 /**
  * Imports a file as a stream, and prints the report.
  *
- * @throws ImportRejectedError if a record was rejected and --skip-bad was not given
+ * @throws ReportedError if a record was rejected and --skip-bad was not given
  * @throws UnreadableInputError if the file cannot be read at all; nothing is imported then
  */
 export async function runImport<Value>(
@@ -50,14 +50,14 @@ export async function runImport<Value>(
     }
     const onCommit = () => {
       progress.awaits('committing');
-      interruption.commits();
+      interruption.beginCommit();
     };
     const result = await store(session, records(), { skipBad, onCommit });
-    interruption.leaves(summaryOf(result));
+    interruption.setOutcome(summaryOf(result));
     return result;
   };
 
-  interruption.leaves('Nothing was imported.');
+  interruption.setOutcome('Nothing was imported.');
   const result = await withSession(importRecords, { mayCreate: true });
   const isRefused = result.rejectedCount > 0 && !skipBad;
   if (json) await output.writeJson(reportOf(result));
@@ -66,7 +66,7 @@ export async function runImport<Value>(
     if (isRefused) output.message('Nothing was imported. Fix these lines, or pass --skip-bad.');
     else await output.write(`${summaryOf(result)}\n`);
   }
-  if (isRefused) throw new ImportRejectedError();
+  if (isRefused) throw new ReportedError();
 }
 
 const summaryOf = ({ insertedCount, readCount }: ImportResult): string =>

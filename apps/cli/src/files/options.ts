@@ -8,7 +8,7 @@ export interface ImportFlags extends JsonFlag {
 /** Adds the argument and the option of {@link ImportFlags}. */
 export const addImportOptions = (command: Command): Command =>
   command
-    .argument('<FILE>', 'NDJSON, a JSON array, or CSV with a header; - reads standard input')
+    .argument('<FILE>', 'NDJSON, or CSV with a header; - reads standard input')
     .option('--skip-bad', 'Skip invalid records, and import the others');
 
 /** The formats that can be imported again. */

@@ -38,10 +38,10 @@ const petToJson = ({ id, name }: Pet): string =>
 
 /** @throws CommandError if an import would not read the same name from CSV, which has no escapes */
 function petToCsv({ id, name }: Pet): string {
-  if (/[\r\ufffd]/.test(name)) {
+  if (name.includes('\ufffd')) {
     throw new CommandError(`the name of pet ${id} has a character that CSV cannot hold; use --format ndjson`);
   }
-  const isPlain = name === name.trim() && !/[",\n]/.test(name);
+  const isPlain = name === name.trim() && !/[",\r\n]/.test(name);
   return `${id},${isPlain ? name : `"${name.replaceAll('"', '""')}"`}`;
 }
 

@@ -1,18 +1,26 @@
-import { readArray } from './read-array.ts';
-import { CsvReader } from './read-csv.ts';
-import { readLines, readText } from './read-text.ts';
-import {
-  NOT_UTF8,
-  REPLACEMENT_CHARACTER,
-  type ReadRecord,
-  type RecordShape,
-  refuseLongRecord,
-  toRecord,
-} from './record.ts';
+import { readCsv } from './read-csv.ts';
+import { readNdjson } from './read-ndjson.ts';
+import { RECORD_LENGTH_MAX, type ReadRecord, type RecordShape, UnreadableInputError } from './record.ts';
+
+const AS_CSV = 'save the sheet as CSV in UTF-8';
+
+/** Files that people take for NDJSON or CSV, by the bytes with which they begin, in hexadecimal digits. */
+const OTHER_FILES: readonly (readonly [beginning: RegExp, advice: string])[] = [
+  [/^(?:fffe|feff|00|..00)/, 'the file is UTF-16; save it as UTF-8'],
+  [/^504b0304/, `the file is a workbook (.xlsx, .ods) or a zip archive; ${AS_CSV}`],
+  [/^d0cf11e0/, `the file is a workbook (.xls); ${AS_CSV}`],
+  [/^1f8b/, 'the file is compressed; unpack it first'],
+  [
+    /^(?:efbbbf)?(?:09|0a|0d|20)*5b/,
+    "the file is a JSON array; write one record on each line, as jq -c '.[]' does (1.7 or newer keeps all digits)",
+  ],
+];
+
+/** A line that is not blank, to its end. */
+const WHOLE_LINE = /\S.*\n/;
 
 /**
- * Reads the records of a file in batches. The first character determines the format: a bracket begins a JSON array, a
- * brace NDJSON, anything else the header of CSV.
+ * Reads the records of a file in batches. A brace begins NDJSON; anything else is the header of CSV.
  *
  * @throws UnreadableInputError if the file cannot be read at all
  */
@@ -20,51 +28,20 @@ export async function* readRecords(
   bytes: AsyncIterable<Uint8Array>,
   shape: RecordShape,
 ): AsyncGenerator<readonly ReadRecord[]> {
-  const texts = readText(bytes);
-  let head = '';
-  while (head.trim() === '') {
-    refuseLongRecord('line 1', head.length);
-    const { value, done } = await texts.next();
+  const chunks = bytes[Symbol.asyncIterator]();
+  let head = Buffer.alloc(0);
+  while (!WHOLE_LINE.test(head.toString()) && head.length < RECORD_LENGTH_MAX) {
+    const { value, done } = await chunks.next();
     if (done) break;
-    head += value;
+    head = Buffer.concat([head, value]);
   }
+  const beginning = head.toString('hex');
+  const other = OTHER_FILES.find(([pattern]) => pattern.test(beginning));
+  if (other !== undefined) throw new UnreadableInputError(other[1]);
   async function* all() {
     yield head;
-    yield* texts;
+    yield* { [Symbol.asyncIterator]: () => chunks };
   }
-  const first = head.trimStart()[0];
-  if (first === '[') {
-    yield* readArray(all());
-    return;
-  }
-  const csv = first === '{' ? undefined : new CsvReader(shape);
-  let line = 0;
-  for await (const lines of readLines(all())) {
-    const records = lines.map((text) => (csv === undefined ? readJson(++line, text) : csv.read(++line, text)));
-    yield records.filter((record) => record !== undefined);
-  }
-  csv?.end();
+  const text = head.toString().trimStart();
+  yield* text.startsWith('{') ? readNdjson(all()) : readCsv(all(), text, shape);
 }
-
-/** The second half is for `jq '.[]'`, which writes a record on several lines. */
-const NOT_JSON = 'not valid JSON; each line must hold a whole record';
-
-/** A record of NDJSON; `undefined` for a blank line. */
-function readJson(line: number, text: string): ReadRecord | undefined {
-  if (text.includes(REPLACEMENT_CHARACTER)) return { line, reason: NOT_UTF8 };
-  try {
-    return toRecord(line, NEEDS_DIGITS.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text));
-  } catch {
-    return text.trim() === '' ? undefined : { line, reason: NOT_JSON };
-  }
-}
-
-/**
- * Finds a field whose value may lose digits as a double, and an array or object that may contain such a value. The search
- * is worth its time: parsing with exact digits takes several times as long.
- */
-const NEEDS_DIGITS = /"\s*:(?!\s*(?:["tfn]|(?:0|-?[1-9]\d{0,14})\s*[,}]))/;
-
-/** Converts a number to a text with the digits of the file. */
-const keepDigits = (_key: string, value: unknown, context?: { readonly source?: string }): unknown =>
-  typeof value === 'number' ? context?.source : value;

@@ -1,11 +1,78 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, createWriteStream, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  createWriteStream,
+  lstatSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describeFileError } from '@petstore/runtime';
 import { CommandError } from '../errors.ts';
 
-const REASONS = { EEXIST: 'its unfinished file is there already' };
+/** How a file is going to be written. */
+export interface FilePlan {
+  readonly path: string;
+  /** Whether a new file replaces it in a single step, when it is complete. */
+  readonly isReplaced: boolean;
+  /** Why it is overwritten in place although it is a file of the disk. */
+  readonly hindrance?: string | undefined;
+  /** What is left if it is not written to its end. */
+  readonly unfinished: string;
+}
+
+/**
+ * Finds out how a file can be written. A device or a pipe is written to directly; so is a file whose name cannot be given
+ * to another one.
+ *
+ * @throws CommandError if the path is a folder
+ */
+export function planFile(path: string): FilePlan {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory()) throw new CommandError(`${path} cannot be written: it is a folder`);
+  if (stats === undefined) return { path, isReplaced: true, unfinished: `${path} was not written.` };
+  const hindrance = findHindrance(path, stats);
+  const isReplaced = stats.isFile() && hindrance === undefined;
+  return { path, isReplaced, hindrance, unfinished: `${path} ${isReplaced ? 'was not changed' : 'is incomplete'}.` };
+}
+
+function findHindrance(path: string, stats: Stats): string | undefined {
+  if (stats.isSymbolicLink()) return statSync(path, { throwIfNoEntry: false })?.isFile() ? 'it is a link' : undefined;
+  if (!stats.isFile()) return undefined;
+  const folder = dirname(path);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch {
+    return 'its folder is not writable';
+  }
+  const { mode, uid } = statSync(folder);
+  const user = process.geteuid?.();
+  const isSticky = (mode & 0o1000) !== 0;
+  if (isSticky && user !== 0 && user !== uid && user !== stats.uid) return 'it belongs to another user';
+  return isMountPoint(path) ? 'it is mounted by itself' : undefined;
+}
+
+/** Whether the file is a mount of its own, as containers mount single files; only Linux has such files. */
+function isMountPoint(path: string): boolean {
+  const escaped = realpathSync(path).replace(/[\\ \t\n]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, '0')}`);
+  try {
+    const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+    return mounts.some((line) => line.split(' ')[4] === escaped);
+  } catch {
+    return false;
+  }
+}
+
+const REASONS = { EEXIST: 'its unfinished file is there already', EACCES: 'permission denied' };
+const REASONS_OF_FOLDER = { ...REASONS, EACCES: 'its folder is not writable' };
 
 interface FileOptions {
   /**
@@ -16,20 +83,21 @@ interface FileOptions {
 }
 
 /**
- * Writes a file as a stream, and replaces an existing one in a single step at the end: an export that fails, or is ended
- * by a signal, leaves no partial file. A link, a device or a pipe is written to directly.
+ * Writes a file as a stream, as planned: one that is replaced is so at the end, and an export that fails, or is ended by a
+ * signal, leaves no partial file.
  *
  * @throws CommandError if the file cannot be written; also any error of the texts
  */
-export async function replaceFile(
-  path: string,
+export async function writeFile(
+  { path, isReplaced }: FilePlan,
   texts: AsyncIterable<string>,
   { runId = randomUUID() }: FileOptions = {},
 ): Promise<void> {
-  const isReplaced = isPlainOrAbsent(path);
   const target = isReplaced ? `${path}.${runId}.partial` : path;
-  const explain = (error: unknown) =>
-    new CommandError(`${path} cannot be written: ${describeFileError(error, REASONS)}`, { cause: error });
+  const explain = (error: unknown) => {
+    const reason = describeFileError(error, isReplaced ? REASONS_OF_FOLDER : REASONS);
+    return new CommandError(`${path} cannot be written: ${reason}`, { cause: error });
+  };
   // The new content must be on the disk before it replaces the file.
   const stream = createWriteStream(target, { flags: isReplaced ? 'wx' : 'w', flush: isReplaced });
   await once(stream, 'open').catch((error: unknown) => {
@@ -41,7 +109,7 @@ export async function replaceFile(
   process.once('exit', remove);
   try {
     await pipeline(texts, stream);
-    if (isReplaced) replace(path, target, explain);
+    if (isReplaced) replace(path, target);
   } catch (error) {
     remove();
     // Errors of the database are already described; an error that names a system call concerns the file.
@@ -52,24 +120,8 @@ export async function replaceFile(
 }
 
 /** The new file grants no user more rights than the file that it replaces. */
-function replace(path: string, target: string, explain: (error: unknown) => CommandError): void {
-  try {
-    const former = lstatSync(path, { throwIfNoEntry: false });
-    if (former !== undefined) chmodSync(target, lstatSync(target).mode & former.mode & 0o777);
-    renameSync(target, path);
-  } catch (error) {
-    throw explain(error);
-  }
-}
-
-/** Describes what {@link replaceFile} leaves if it does not finish. */
-export function describeUnfinished(path: string): string {
-  if (!isPlainOrAbsent(path)) return `${path} is incomplete.`;
-  return `${path} was not ${existsSync(path) ? 'changed' : 'written'}.`;
-}
-
-function isPlainOrAbsent(path: string): boolean {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (stats?.isDirectory()) throw new CommandError(`${path} cannot be written: it is a folder`);
-  return stats === undefined || stats.isFile();
+function replace(path: string, target: string): void {
+  const former = lstatSync(path, { throwIfNoEntry: false });
+  if (former !== undefined) chmodSync(target, lstatSync(target).mode & former.mode & 0o777);
+  renameSync(target, path);
 }
