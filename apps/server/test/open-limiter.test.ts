@@ -32,7 +32,7 @@ test('without a Redis a ban is counted once, by level, and one of the keys that 
   expect(onBan.mock.calls).toEqual([[keyId]]);
   const text = await metrics.registry.metrics();
   expect(text).toContain('\npetstore_bans_set_total{level="1"} 1\npetstore_bans_set_total{level="2"} 0\n');
-  expect(limits.bannedKeys()).toBe(1);
+  expect(await limits.bannedKeys()).toBe(1);
   expect(text).toContain('\npetstore_rate_limit_checks_total{decided="process"} 300\n');
   expect(limits.degradedSeconds()).toBe(0);
 });

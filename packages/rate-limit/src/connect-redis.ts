@@ -2,7 +2,6 @@ import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 
 /** A Redis server, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
-  | { readonly type: 'socket'; readonly path: string }
   | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
   | (RedisCredentials & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
   | (RedisCredentials & {
@@ -65,7 +64,7 @@ function open(
   { keyPrefix = '', timeoutMs = TIMEOUT_MS }: RedisConnectionOptions,
   note: (error: Error) => void,
 ) {
-  const { username, password, tls }: RedisCredentials = location.type === 'socket' ? { tls: false } : location;
+  const { username, password, tls } = location;
   const common = {
     keyPrefix,
     ...(username !== undefined && { username }),
@@ -82,8 +81,6 @@ function open(
   } satisfies CommonRedisOptions & { tls?: object };
   const single = { ...common, enableOfflineQueue: false, retryStrategy: reconnectDelayMs };
   switch (location.type) {
-    case 'socket':
-      return new Redis({ ...single, path: location.path });
     case 'single': {
       const { host, port, database } = location;
       return insistOnDatabase(new Redis({ ...single, host, port, db: database }));
@@ -145,23 +142,19 @@ function connectEarly(cluster: Cluster): Cluster {
 const SAYS_NOTHING = /^(?:Connection is closed|Stream isn't writeable|None of startup|Cluster is|Failed to refresh)/;
 const REASON_LENGTH_MAX = 160;
 
-/** Replies for programs, translated for operators. */
-const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
+/** What a server, or ioredis of it, says to programmers; and what that means if a single server is named. */
+const MEANINGS: readonly (readonly [message: RegExp, meaning: string])[] = [
   [
     /^(?:MOVED|ASK|CROSSSLOT|CLUSTERDOWN)\b/,
     'it is a node of a Redis Cluster: name several of its nodes, separated by commas',
   ],
   [/^READONLY\b/, 'it is a replica, which takes no writes: name the primary'],
-];
-
-/** What ioredis says for programmers, translated for operators. */
-const LIBRARY_WORDS: readonly (readonly [message: RegExp, meaning: string])[] = [
   [/^Stream isn't writeable/, 'the connection is closed without a reply, as by a server that wants TLS (rediss:)'],
   [/^Unknown RESP type/, 'what answers there is no Redis'],
 ];
 
 /** Whether one server is named, and no cluster and no Sentinels, which find another one by themselves. */
-const isSingle = (redis: Redis | Cluster) =>
+const isSingle = (redis: Redis | Cluster): redis is Redis =>
   !(redis instanceof Cluster) && (redis.options.sentinels ?? []).length === 0;
 
 /**
@@ -171,15 +164,15 @@ const isSingle = (redis: Redis | Cluster) =>
  */
 export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): string {
   const error = lastError?.name === 'ReplyError' ? lastError : (errors.get(redis) ?? lastError);
-  const meaning = MEANINGS.find(([reply]) => isSingle(redis) && reply.test(error?.message ?? ''));
-  if (meaning !== undefined) return meaning[1];
-  const words = LIBRARY_WORDS.find(([message]) => message.test(error?.message ?? ''));
-  if (words !== undefined) return words[1];
-  if (error?.message === 'connect ETIMEDOUT' && !(redis instanceof Cluster) && redis.options.tls !== undefined) {
-    return 'no reply to TLS; a server without it needs redis:';
+  const message = error?.message ?? 'no response';
+  if (isSingle(redis)) {
+    const [, meaning] = MEANINGS.find(([said]) => said.test(message)) ?? [];
+    if (meaning !== undefined) return meaning;
+    if (message === 'connect ETIMEDOUT' && redis.options.tls)
+      return 'no reply to TLS; a server without it needs redis:';
   }
   // An unknown command is quoted with its arguments: those of AUTH include a password.
-  const [line = ''] = (error?.message ?? 'no response')
+  const [line = ''] = message
     .replace(/,? with args beginning with.*/s, '')
     .replace(/ Retrying from scratch.*| Last error: Connection is closed\.$/s, '')
     .split('\n');

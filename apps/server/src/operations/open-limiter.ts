@@ -1,13 +1,12 @@
 import { type ApiKeyId, apiKeyIdOf, type Clock } from '@petstore/domain';
 import {
-  BanWatch,
   connectRedis,
+  countBans,
   InProcessLimiter,
   type LimiterObserver,
   type LimiterStateChange,
   type RateLimiter,
   ResilientLimiter,
-  type SubjectBan,
   watchEviction,
 } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
@@ -33,8 +32,8 @@ export interface Limits {
   awayReason(): string | undefined;
   /** How often counting has moved from Redis to this process or back. */
   modeChanges(): number;
-  /** The number of keys that are banned: the same in all servers on one Redis. */
-  bannedKeys(): number;
+  /** The number of keys that are banned: the same in all servers on one Redis. While it is away, the last one known. */
+  bannedKeys(): Promise<number>;
   /** For how long, in sum, a Redis was away, so that this process counted. */
   degradedSeconds(): number;
 }
@@ -82,7 +81,7 @@ export function openLimiter(
       mode: () => 'in-process',
       awayReason: () => undefined,
       modeChanges: () => 0,
-      bannedKeys: () => limiter.countBans(),
+      bannedKeys: async () => limiter.countBans(),
       degradedSeconds: () => 0,
     };
   }
@@ -106,25 +105,17 @@ export function openLimiter(
   watchEviction(redis, (node) => logger.warn(node, EVICTION_RISKS[node.policy] ?? FORGETS));
   const limiter = new ResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
-  const onLift = (ban: SubjectBan) => {
-    metrics.countLift();
-    logger.warn(describeBan(ban), 'the ban of a key was lifted');
-  };
-  const bans = resources.use(new BanWatch({ redis, onLift }));
+  let bannedKeys = 0;
   return {
     limiter,
     started: limiter.started,
     mode: () => (limiter.isDegraded ? 'degraded' : 'redis'),
     awayReason: () => limiter.awayReason,
     modeChanges: () => changes,
-    bannedKeys: () => bans.bannedSubjects,
+    async bannedKeys() {
+      bannedKeys = await countBans(redis).catch(() => bannedKeys);
+      return bannedKeys;
+    },
     degradedSeconds: () => (wasAwayMs + awayMs()) / 1_000,
   };
 }
-
-/** For the log: the public id of the key, never the key. */
-const describeBan = ({ subject, level, untilMs }: SubjectBan) => ({
-  keyId: apiKeyIdOf(subject),
-  banLevel: level,
-  until: new Date(untilMs).toISOString(),
-});
