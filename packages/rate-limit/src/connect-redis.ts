@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 
 /** A Redis server, a cluster, or a master that Sentinels know. */
@@ -20,7 +22,8 @@ interface HostAndPort {
 interface RedisCredentials {
   readonly username?: string;
   readonly password?: string;
-  readonly tls: boolean;
+  /** `'unverified'`: TLS with any certificate. */
+  readonly tls: boolean | 'unverified';
 }
 
 export interface RedisConnectionOptions {
@@ -64,12 +67,13 @@ function open(
   { keyPrefix = '', timeoutMs = TIMEOUT_MS }: RedisConnectionOptions,
   note: (error: Error) => void,
 ) {
-  const { username, password, tls } = location;
+  const { username, password } = location;
+  const tls = tlsOptionsOf(location);
   const common = {
     keyPrefix,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(tls && { tls: {} }),
+    ...(tls && { tls }),
     commandTimeout: timeoutMs,
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: Math.max(SILENCE_MAX_MS, 2 * timeoutMs),
@@ -78,7 +82,7 @@ function open(
     maxLoadingRetryTime: RECONNECT_MAX_MS,
     disableClientInfo: true,
     connectionName: 'rate-limit',
-  } satisfies CommonRedisOptions & { tls?: object };
+  } satisfies CommonRedisOptions;
   const single = { ...common, enableOfflineQueue: false, retryStrategy: reconnectDelayMs };
   switch (location.type) {
     case 'single': {
@@ -95,7 +99,7 @@ function open(
           sentinelRetryStrategy: reconnectDelayMs,
           // A demoted master refuses writes; the Sentinels know the new one.
           reconnectOnError: (error) => error.message.startsWith('READONLY'),
-          ...(tls && { enableTLSForSentinelMode: true }),
+          ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
         }),
       );
     case 'cluster':
@@ -115,6 +119,8 @@ function open(
               return reconnectDelayMs(attempt);
             },
             slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
+            // The system looks a name up when it connects. A certificate is for the name, not for an address.
+            dnsLookup: (name, found) => found(null, name),
             redisOptions: common,
           },
         ),
@@ -122,6 +128,25 @@ function open(
     default:
       return location satisfies never;
   }
+}
+
+/** `undefined`: no TLS. */
+function tlsOptionsOf(location: RedisLocation): ConnectionOptions | undefined {
+  if (location.tls !== true) return location.tls ? { rejectUnauthorized: false } : undefined;
+  const named = locationHosts(location);
+  return {
+    // A cluster or Sentinels may announce a node by an address, though its certificate is for a name.
+    checkServerIdentity(host, certificate) {
+      const error = checkServerIdentity(host, certificate);
+      const isNamed = (name: string) => checkServerIdentity(name, certificate) === undefined;
+      return isIP(host) !== 0 && named.some(isNamed) ? undefined : error;
+    },
+  };
+}
+
+function locationHosts(location: RedisLocation): readonly string[] {
+  if (location.type === 'single') return [location.host];
+  return (location.type === 'cluster' ? location.nodes : location.sentinels).map(({ host }) => host);
 }
 
 /** If a database cannot be selected, ioredis would go on, and count in database 0. */
