@@ -1,4 +1,4 @@
-import { bannedDecision, refusedDecision, windowOf } from './decision.ts';
+import { bannedDecision, refusedDecision, statusOf } from './decision.ts';
 import type { RateLimitDecision, RateLimitSnapshot, RateLimitStatus } from './rate-limiter.ts';
 import type { Subject } from './subject.ts';
 
@@ -110,10 +110,10 @@ export function advance(state: State, now: number): void {
 }
 
 /** The status of a subject in this state. */
-export function statusAt({ minute, day }: State, { perMinute, perDay }: Subject, now: number): RateLimitStatus {
-  const statusOf = (log: Log, kind: Kind, limit: number) => windowOf(limit, log.total, resetOf(log, kind, limit, now));
-  const ofDay = perDay === undefined ? undefined : statusOf(day, DAY, perDay);
-  return { atMs: now, minute: statusOf(minute, MINUTE, perMinute), day: ofDay };
+export function statusAt({ minute, day }: State, subject: Subject, now: number): RateLimitStatus {
+  const { perMinute, perDay = 0 } = subject;
+  const ofDay = [day.total, resetOf(day, DAY, perDay, now)] as const;
+  return statusOf(subject, now, [minute.total, resetOf(minute, MINUTE, perMinute, now)], ofDay);
 }
 
 /** The status, with what counts towards a ban. */

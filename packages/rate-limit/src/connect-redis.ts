@@ -68,7 +68,8 @@ function open(
   note: (error: Error) => void,
 ) {
   const { username, password } = location;
-  const tls = tlsOptionsOf(location);
+  const nodes = nodesOf(location);
+  const tls = tlsOptionsOf(location, nodes);
   const common = {
     keyPrefix,
     ...(username !== undefined && { username }),
@@ -93,7 +94,7 @@ function open(
       return insistOnDatabase(
         new Redis({
           ...single,
-          sentinels: location.sentinels.map(({ host, port }) => ({ host, port })),
+          sentinels: nodes,
           name: location.masterName,
           db: location.database,
           sentinelRetryStrategy: reconnectDelayMs,
@@ -104,49 +105,46 @@ function open(
       );
     case 'cluster':
       return connectEarly(
-        new Cluster(
-          location.nodes.map(({ host, port }) => ({ host, port })),
-          {
-            enableOfflineQueue: false,
-            // The check would query a node that is still connecting, fail, and start again.
-            enableReadyCheck: false,
-            // A redirected command has not run, and is sent on. One on a lost connection may have run, and is not repeated.
-            retryDelayOnFailover: 0,
-            retryDelayOnClusterDown: 0,
-            maxRedirections: 4,
-            clusterRetryStrategy(attempt, error) {
-              if (error !== undefined) note(error); // such as a name that is not found
-              return reconnectDelayMs(attempt);
-            },
-            slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
-            // The system looks a name up when it connects. A certificate is for the name, not for an address.
-            dnsLookup: (name, found) => found(null, name),
-            redisOptions: common,
+        new Cluster(nodes, {
+          enableOfflineQueue: false,
+          // The check would query a node that is still connecting, fail, and start again.
+          enableReadyCheck: false,
+          // A redirected command has not run, and is sent on. One on a lost connection may have run, and is not repeated.
+          retryDelayOnFailover: 0,
+          retryDelayOnClusterDown: 0,
+          maxRedirections: 4,
+          clusterRetryStrategy(attempt, error) {
+            if (error !== undefined) note(error); // such as a name that is not found
+            return reconnectDelayMs(attempt);
           },
-        ),
+          slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
+          // The system looks a name up when it connects. A certificate is for the name, not for an address.
+          dnsLookup: (name, found) => found(null, name),
+          redisOptions: common,
+        }),
       );
     default:
       return location satisfies never;
   }
 }
 
+/** The nodes that a location names, in objects that ioredis may change. */
+function nodesOf(location: RedisLocation): HostAndPort[] {
+  if (location.type === 'single') return [{ host: location.host, port: location.port }];
+  return (location.type === 'cluster' ? location.nodes : location.sentinels).map((node) => ({ ...node }));
+}
+
 /** `undefined`: no TLS. */
-function tlsOptionsOf(location: RedisLocation): ConnectionOptions | undefined {
-  if (location.tls !== true) return location.tls ? { rejectUnauthorized: false } : undefined;
-  const named = locationHosts(location);
+function tlsOptionsOf({ tls }: RedisCredentials, nodes: readonly HostAndPort[]): ConnectionOptions | undefined {
+  if (tls !== true) return tls ? { rejectUnauthorized: false } : undefined;
   return {
     // A cluster or Sentinels may announce a node by an address, though its certificate is for a name.
     checkServerIdentity(host, certificate) {
       const error = checkServerIdentity(host, certificate);
-      const isNamed = (name: string) => checkServerIdentity(name, certificate) === undefined;
-      return isIP(host) !== 0 && named.some(isNamed) ? undefined : error;
+      const isNamed = nodes.some((named) => checkServerIdentity(named.host, certificate) === undefined);
+      return isIP(host) !== 0 && isNamed ? undefined : error;
     },
   };
-}
-
-function locationHosts(location: RedisLocation): readonly string[] {
-  if (location.type === 'single') return [location.host];
-  return (location.type === 'cluster' ? location.nodes : location.sentinels).map(({ host }) => host);
 }
 
 /** If a database cannot be selected, ioredis would go on, and count in database 0. */

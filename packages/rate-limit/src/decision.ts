@@ -9,6 +9,7 @@ import type {
   WindowName,
   WindowStatus,
 } from './rate-limiter.ts';
+import type { Subject } from './subject.ts';
 
 /** When a refused request would succeed, and because of which window. */
 interface Release {
@@ -18,13 +19,17 @@ interface Release {
   readonly retryAtMs: number;
 }
 
-/** A window of which so many units are used. */
-export const windowOf = (limit: number, used: number, resetAtMs: number): WindowStatus => ({
-  limit,
-  used,
-  remaining: Math.max(0, limit - used),
-  resetAtMs,
-});
+/** What is used of a window, and when the next unit is freed. */
+export type WindowUse = readonly [used: number, resetAtMs: number];
+
+/** The status of a subject after this use. */
+export function statusOf(subject: Subject, atMs: number, minute: WindowUse, day: WindowUse): RateLimitStatus {
+  const windowOf = (limit: number, [used, resetAtMs]: WindowUse): WindowStatus => {
+    return { limit, used, remaining: Math.max(0, limit - used), resetAtMs };
+  };
+  const { perMinute, perDay } = subject;
+  return { atMs, minute: windowOf(perMinute, minute), day: perDay === undefined ? undefined : windowOf(perDay, day) };
+}
 
 /** The status alone, without what else is known. */
 export const statusIn = ({ atMs, minute, day }: RateLimitStatus): RateLimitStatus => ({ atMs, minute, day });

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from './algorithm.ts';
-import { refusalAt, refusedUntilReset, statusIn, windowOf } from './decision.ts';
+import { refusalAt, refusedUntilReset, statusIn, statusOf, type WindowUse } from './decision.ts';
 import type { RateLimitDecision, RateLimitRefusal, RateLimitStatus, WindowName, WindowStatus } from './rate-limiter.ts';
 import type { Subject } from './subject.ts';
 
@@ -64,13 +64,12 @@ export class LastKnown {
     const decision = this.#decision;
     const elapsedMs = nowMs - this.#learnedAtMs;
     const atMs = decision === undefined ? nowMs : decision.atMs + elapsedMs;
-    const statusOf = (name: WindowName, limit: number): WindowStatus => {
+    const useOf = (name: WindowName): WindowUse => {
       const known = decision?.[name];
-      if (known === undefined || elapsedMs >= HOLD_MS[name]) return windowOf(limit, 0, atMs);
-      return windowOf(limit, known.used, Math.max(atMs, known.resetAtMs));
+      if (known === undefined || elapsedMs >= HOLD_MS[name]) return [0, atMs];
+      return [known.used, Math.max(atMs, known.resetAtMs)];
     };
-    const day = subject.perDay === undefined ? undefined : statusOf('day', subject.perDay);
-    return { atMs, minute: statusOf('minute', subject.perMinute), day };
+    return statusOf(subject, atMs, useOf('minute'), useOf('day'));
   }
 
   /** The window that was used up under the same limits and is not released yet; of two, the one that releases last. */

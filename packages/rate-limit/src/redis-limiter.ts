@@ -2,14 +2,8 @@ import { readFileSync } from 'node:fs';
 import DataLoader from 'dataloader';
 import { Cluster, type Redis } from 'ioredis';
 import type { Use } from './algorithm.ts';
-import { bannedDecision, refusedDecision, windowOf } from './decision.ts';
-import type {
-  LimiterObserver,
-  RateLimitDecision,
-  RateLimitSnapshot,
-  RateLimitStatus,
-  WindowName,
-} from './rate-limiter.ts';
+import { bannedDecision, refusedDecision, statusOf, type WindowUse } from './decision.ts';
+import type { LimiterObserver, RateLimitDecision, RateLimitSnapshot, WindowName } from './rate-limiter.ts';
 import type { RedisHealth } from './redis-health.ts';
 import { refusalsMaxOf, type Subject } from './subject.ts';
 
@@ -41,8 +35,8 @@ interface Call {
 export type Row = [
   outcome: 'status' | 'admitted' | 'refused' | 'banned' | 'newly banned',
   atMs: number,
-  minute: [used: number, resetAtMs: number],
-  day: [used: number, resetAtMs: number],
+  minute: WindowUse,
+  day: WindowUse,
   standing: [refusals: number, level: number, bannedUntilMs: number],
   refusal?: [window: WindowName | 'none', releaseAtMs: number, retryAtMs: number],
 ];
@@ -146,24 +140,18 @@ export class RedisLimiter {
   }
 }
 
-const statusIn = ([, atMs, minute, day]: Row, { perMinute, perDay }: Subject): RateLimitStatus => ({
-  atMs,
-  minute: windowOf(perMinute, ...minute),
-  day: perDay === undefined ? undefined : windowOf(perDay, ...day),
-});
-
 /** @internal exported for tests */
 export function snapshotOf(row: Row, subject: Subject): RateLimitSnapshot {
-  const [, atMs, , , [refusals, level, untilMs]] = row;
+  const [, atMs, minute, day, [refusals, level, untilMs]] = row;
   const ban = untilMs > atMs ? { untilMs, level } : undefined;
-  return { outcome: 'snapshot', ...statusIn(row, subject), refusals, ban };
+  return { outcome: 'snapshot', ...statusOf(subject, atMs, minute, day), refusals, ban };
 }
 
 /** @internal exported for tests */
 export function decisionOf(row: Row, subject: Subject): RateLimitDecision {
-  const [outcome, atMs, , , [, level, untilMs], refusal = ['none', atMs, atMs]] = row;
+  const [outcome, atMs, minute, day, [, level, untilMs], refusal = ['none', atMs, atMs]] = row;
   const [window, releaseAtMs, retryAtMs] = refusal;
-  const status = statusIn(row, subject);
+  const status = statusOf(subject, atMs, minute, day);
   if (outcome === 'admitted') return { outcome, ...status };
   if (outcome === 'refused') return refusedDecision(status, { window, releaseAtMs, retryAtMs });
   return bannedDecision(status, { untilMs, level }, { window, releaseAtMs }, outcome === 'newly banned');

@@ -38,8 +38,6 @@ interface SubjectRecord {
   local: LocalShare | undefined;
 }
 
-const NOTHING_KNOWN = { last: new LastKnown() };
-
 /** Enough to lie on several masters in a cluster: one that is away must not count as all. */
 const PROBES = Array.from({ length: 8 }, (_, i): Subject => ({ name: `probe:${i}`, perMinute: 1, perDay: undefined }));
 /** Redis is probed this often unless a call has succeeded meanwhile. */
@@ -123,7 +121,7 @@ export class ResilientLimiter implements RateLimiter {
     const refusal = this.#refusalOf(subject, this.isDegraded);
     if (refusal !== undefined) return refusal;
     if (this.isDegraded) return lastKnownOf(this.#readHere(subject));
-    const { last } = this.#records.get(subject) ?? NOTHING_KNOWN;
+    const last = this.#records.get(subject)?.last ?? new LastKnown();
     return { outcome: 'last known', ...last.statusAt(subject, this.#steadyNowMs()) };
   }
 
@@ -185,8 +183,12 @@ export class ResilientLimiter implements RateLimiter {
   #shareOf(subject: Subject): LocalShare {
     const { instances = 1 } = this.#options;
     const record = this.#recordOf(subject);
-    const status = record.last.statusAt(subject, this.#steadyNowMs());
-    record.local ??= new LocalShare(subject, instances, status, this.#nowMs());
+    record.local ??= new LocalShare(
+      subject,
+      instances,
+      record.last.statusAt(subject, this.#steadyNowMs()),
+      this.#nowMs(),
+    );
     return record.local;
   }
 
