@@ -123,7 +123,11 @@ export function read(state: State, subject: Subject, now: number): RateLimitSnap
   return { outcome: 'snapshot', ...statusAt(state, subject, now), refusals: refusals.total, ban };
 }
 
-/** Counts units, whether they fit or not. */
+/**
+ * Counts units, whether they fit or not.
+ *
+ * @internal exported for the test that compares it with the script
+ */
 export function debit(state: State, { perDay }: Subject, use: Use, now: number): void {
   add(state.minute, MINUTE, now, use.minute);
   if (perDay !== undefined) add(state.day, DAY, now, use.day);

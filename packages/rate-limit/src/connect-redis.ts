@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
-import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
+import { type ConnectionOptions, checkServerIdentity, connect, type TLSSocket } from 'node:tls';
+import { AbstractConnector, Cluster, type CommonRedisOptions, Redis, type StandaloneConnectionOptions } from 'ioredis';
 
 /** A Redis server, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
@@ -88,7 +88,8 @@ function open(
   switch (location.type) {
     case 'single': {
       const { host, port, database } = location;
-      return insistOnDatabase(new Redis({ ...single, host, port, db: database }));
+      const connector = tls && { Connector: TlsConnector };
+      return insistOnDatabase(new Redis({ ...single, ...connector, host, port, db: database }));
     }
     case 'sentinel':
       return insistOnDatabase(
@@ -120,7 +121,7 @@ function open(
           slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
           // The system looks a name up when it connects. A certificate is for the name, not for an address.
           dnsLookup: (name, found) => found(null, name),
-          redisOptions: common,
+          redisOptions: { ...common, ...(tls && { Connector: TlsConnector }) },
         }),
       );
     default:
@@ -145,6 +146,29 @@ function tlsOptionsOf({ tls }: RedisCredentials, nodes: readonly HostAndPort[]):
       return isIP(host) !== 0 && isNamed ? undefined : error;
     },
   };
+}
+
+/**
+ * Listens for all errors of a socket, whereas ioredis listens for one. Node reports two if a connection is closed during its
+ * handshake, as ioredis does with those that are slow, and then its certificate is refused; the second would end the process.
+ */
+class TlsConnector extends AbstractConnector {
+  readonly #options: StandaloneConnectionOptions;
+
+  constructor(options: unknown) {
+    super(CONNECT_TIMEOUT_MS);
+    this.#options = options as StandaloneConnectionOptions; // ioredis passes those of the connection
+  }
+
+  override async connect(): Promise<TLSSocket> {
+    const { host, port, tls } = this.#options;
+    this.connecting = true;
+    const stream = connect({ host: host ?? '', port: port ?? 0, ...tls });
+    this.stream = stream.on('error', (error) => {
+      this.firstError = error;
+    });
+    return stream;
+  }
 }
 
 /** If a database cannot be selected, ioredis would go on, and count in database 0. */

@@ -27,11 +27,7 @@ interface Call {
   readonly numbers: readonly [number, number | undefined];
 }
 
-/**
- * What limiter.lua returns for a call; see there.
- *
- * @internal exported for tests
- */
+/** What limiter.lua returns for a call; see there. */
 export type Row = [
   outcome: 'status' | 'admitted' | 'refused' | 'banned' | 'newly banned',
   atMs: number,
