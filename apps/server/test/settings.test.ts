@@ -156,6 +156,32 @@ test.each<[string, Settings['redis']]>([
       ],
     },
   ],
+  ['rediss://cache?tls_verify=none', { type: 'single', host: 'cache', port: 6379, database: 0, tls: 'unverified' }],
+  [
+    'rediss://:pw@a/?tls_verify=none,rediss://:pw@b:7001/0?tls_verify=none',
+    {
+      type: 'cluster',
+      tls: 'unverified',
+      password: 'pw',
+      nodes: [
+        { host: 'a', port: 6379 },
+        { host: 'b', port: 7001 },
+      ],
+    },
+  ],
+  [
+    'rediss+sentinel://a,b/main/1?tls_verify=none',
+    {
+      type: 'sentinel',
+      tls: 'unverified',
+      masterName: 'main',
+      database: 1,
+      sentinels: [
+        { host: 'a', port: 26379 },
+        { host: 'b', port: 26379 },
+      ],
+    },
+  ],
 ])('REDIS_URL may be %s', (text, expected) => {
   expect(read({ REDIS_URL: text }).redis).toEqual(expected);
 });
@@ -217,6 +243,19 @@ describe('a wrong value is named, with what is expected', () => {
       expect(problems, text).toHaveLength(1);
       expect(problems[0], text).toMatch(new RegExp(`^${name} is .+; it must be .{4,}`));
     }
+  });
+
+  test.each([
+    ['rediss://cache?rejectUnauthorized=false', 'its parameter rejectUnauthorized is not understood'],
+    ['rediss://a,rediss://b?tls_verify=none&ssl_cert_reqs=none', 'its parameter ssl_cert_reqs is not understood'],
+    ['rediss+sentinel://a,b/main?sentinelPassword=hunter2', 'its parameter sentinelPassword is not understood'],
+    ['rediss://cache?hunter2', 'its parameter without a value is not understood'],
+    ['rediss://cache?tls_verify=hunter2', 'its tls_verify must be none; without it, certificates are verified'],
+    ['redis://cache?tls_verify=none', 'its tls_verify has no effect without TLS; write rediss:'],
+    ['rediss://:x?hunter2=@cache?tls_verify=none', 'it holds an @ behind a question mark'],
+  ])('what is not understood in REDIS_URL is named: %s', (text, problem) => {
+    expect(problemsOf({ REDIS_URL: text })).toEqual([expect.stringContaining(`; ${problem}`)]);
+    expect(problemsOf({ REDIS_URL: text })[0]).not.toMatch(/hunter2/);
   });
 
   test.each([

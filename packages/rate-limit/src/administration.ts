@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import { forgetBan, listNotedBans, noteLift } from './bans.ts';
+import { forgetBan, listNotedBans } from './bans.ts';
 import { connectRedis, type RedisConnectionOptions, type RedisLocation, reasonOf } from './connect-redis.ts';
-import { snapshotOf } from './decision.ts';
 import type { Ban, RateLimitSnapshot, SubjectBan } from './rate-limiter.ts';
-import { type Operation, RedisLimiter } from './redis-limiter.ts';
+import { RedisLimiter } from './redis-limiter.ts';
 import type { Subject } from './subject.ts';
 
 const CONNECT_MS = 3_000;
@@ -15,12 +14,6 @@ const TIMEOUT_MS = 2_000;
 /** Redis cannot be reached, or has failed to carry out a command. */
 export class RedisUnavailableError extends Error {
   override readonly name = 'RedisUnavailableError';
-}
-
-/** A ban that was in force. */
-export interface LiftedBan extends Ban {
-  /** Whether a note was left for a running server, which will log it. */
-  readonly isNoted: boolean;
 }
 
 /** Limits and bans for operators. Running servers follow within 5 s, the time for which they remember a ban. */
@@ -40,7 +33,7 @@ export class RateLimitAdministration implements AsyncDisposable {
    * @throws RedisUnavailableError if Redis does not respond
    */
   async readStatus(subject: Subject): Promise<RateLimitSnapshot> {
-    return snapshotOf(await this.#call('read', subject), subject);
+    return await this.#attempt(this.#limiter.peek(subject));
   }
 
   /**
@@ -63,21 +56,16 @@ export class RateLimitAdministration implements AsyncDisposable {
    * @returns the ban that was lifted; `undefined` if the subject was not banned
    * @throws RedisUnavailableError if Redis does not respond
    */
-  async liftBan(name: string): Promise<LiftedBan | undefined> {
+  async liftBan(name: string): Promise<Ban | undefined> {
     const subject = withAnyLimits(name);
     // Sent together, and carried out in this order.
-    const [{ ban }] = await Promise.all([this.readStatus(subject), this.#call('lift', subject)]);
-    const isNoted = ban !== undefined && (await this.#attempt(noteLift(this.#redis, { subject: name, ...ban })));
+    const [{ ban }] = await Promise.all([this.readStatus(subject), this.#attempt(this.#limiter.lift(subject))]);
     await this.#attempt(forgetBan(this.#redis, name));
-    return ban && { ...ban, isNoted };
+    return ban;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#redis.quit();
-  }
-
-  #call(operation: Operation, subject: Subject) {
-    return this.#attempt(this.#limiter.call(operation, subject));
   }
 
   async #attempt<Value>(command: Promise<Value>): Promise<Value> {

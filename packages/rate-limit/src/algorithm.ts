@@ -1,3 +1,5 @@
+import { bannedDecision, refusedDecision, statusOf } from './decision.ts';
+import type { RateLimitDecision, RateLimitSnapshot, RateLimitStatus } from './rate-limiter.ts';
 import type { Subject } from './subject.ts';
 
 // The rules, as functions of a state and the time. limiter.lua has the same functions with the same names; both must be
@@ -10,7 +12,7 @@ interface Bucket {
 }
 
 /** The oldest bucket first. */
-interface Log {
+export interface Log {
   total: number;
   buckets: Bucket[];
 }
@@ -42,31 +44,11 @@ export interface State {
   bannedUntil: number;
 }
 
-export interface Limits extends Pick<Subject, 'perMinute' | 'perDay'> {
-  /** The whole limit if `perMinute` is a share of it: bans depend on the whole. @default `perMinute` */
-  readonly wholePerMinute?: number;
-}
-
 /** Units of each window. */
 export interface Use {
   readonly minute: number;
   readonly day: number;
 }
-
-interface Refusal {
-  /** The window that releases last; `none` if only a ban refuses. */
-  readonly window: 'minute' | 'day' | 'none';
-  /** When the request would fit if no others came. */
-  readonly release: number;
-  /** When the caller should come back. */
-  readonly retry: number;
-}
-
-/** The decision on a request. */
-export type Verdict =
-  | { readonly outcome: 'admitted' }
-  | ({ readonly outcome: 'refused' } & Refusal)
-  | ({ readonly outcome: 'banned' | 'newly banned'; readonly level: number; readonly bannedUntil: number } & Refusal);
 
 const newLog = (): Log => ({ total: 0, buckets: [] });
 
@@ -80,7 +62,8 @@ export const newState = (): State => ({
 
 const endOf = ({ width, hold }: Kind, { number }: Bucket): number => number * width + hold;
 
-function add(log: Log, { width }: Kind, time: number, count: number): void {
+/** Counts units as used at a time. */
+export function add(log: Log, { width }: Kind, time: number, count: number): void {
   if (count === 0) return;
   const number = Math.floor(time / width);
   const i = log.buckets.findLastIndex((other) => other.number <= number);
@@ -117,12 +100,6 @@ function freeAt(log: Log, kind: Kind, units: number, now: number): number {
 const resetOf = (log: Log, kind: Kind, limit: number, now: number): number =>
   freeAt(log, kind, Math.max(1, log.total - limit + 1), now);
 
-/** When the next unit of each window is freed. */
-export const resetsOf = ({ minute, day }: State, { perMinute, perDay = 0 }: Limits, now: number): Use => ({
-  minute: resetOf(minute, MINUTE, perMinute, now),
-  day: resetOf(day, DAY, perDay, now),
-});
-
 /** Brings a state to the present, which the functions below require. */
 export function advance(state: State, now: number): void {
   expire(state.minute, MINUTE, now);
@@ -132,20 +109,28 @@ export function advance(state: State, now: number): void {
   if (state.bannedUntil + BAN_MEMORY <= now) state.level = state.bannedUntil = 0;
 }
 
-/** Counts units, whether they fit or not. */
-export function debit(state: State, { perDay }: Limits, use: Use, now: number): void {
-  add(state.minute, MINUTE, now, use.minute);
-  if (perDay !== undefined) add(state.day, DAY, now, use.day);
+/** The status of a subject in this state. */
+export function statusAt({ minute, day }: State, subject: Subject, now: number): RateLimitStatus {
+  const { perMinute, perDay = 0 } = subject;
+  const ofDay = [day.total, resetOf(day, DAY, perDay, now)] as const;
+  return statusOf(subject, now, [minute.total, resetOf(minute, MINUTE, perMinute, now)], ofDay);
+}
+
+/** The status, with what counts towards a ban. */
+export function read(state: State, subject: Subject, now: number): RateLimitSnapshot {
+  const { refusals, level, bannedUntil } = state;
+  const ban = bannedUntil > now ? { untilMs: bannedUntil, level } : undefined;
+  return { outcome: 'snapshot', ...statusAt(state, subject, now), refusals: refusals.total, ban };
 }
 
 /**
- * Ends a ban and drops the refusals.
+ * Counts units, whether they fit or not.
  *
- * @internal operators lift bans only in Redis; this function is compared with the script
+ * @internal exported for the test that compares it with the script
  */
-export function lift(state: State): void {
-  state.refusals = newLog();
-  state.level = state.bannedUntil = 0;
+export function debit(state: State, { perDay }: Subject, use: Use, now: number): void {
+  add(state.minute, MINUTE, now, use.minute);
+  if (perDay !== undefined) add(state.day, DAY, now, use.day);
 }
 
 function ban(state: State, now: number): void {
@@ -160,45 +145,50 @@ function ban(state: State, now: number): void {
  * for. Callers that have waited come together, and therefore none of them takes everything.
  *
  * A refusal counts until then, less 2 s for clients that round down, and for at most a minute. A caller that obeys has at
- * most one refusal that counts. A pool of up to max(2 x limit, 250) such callers is therefore never banned.
+ * most one refusal that counts.
  *
- * @param over the number of units by which the request exceeds the minute's limit
+ * @param minuteOver the number of units by which the request exceeds the minute's limit
  */
 function refuse(
-  state: State,
-  limits: Limits,
-  { window, release, over }: Omit<Refusal, 'retry'> & { readonly over: number },
+  { minute, refusals }: State,
+  { window, releaseAtMs, minuteOver }: { window: 'minute' | 'day'; releaseAtMs: number; minuteOver: number },
   now: number,
 ): number {
-  const { minute, refusals } = state;
-  const units = Math.min(over + refusals.total, minute.total);
-  const retry = window === 'minute' ? freeAt(minute, MINUTE, units, now) : release;
-  const told = now + Math.ceil((retry - now) / 1_000) * 1_000;
+  const units = Math.min(minuteOver + refusals.total, minute.total);
+  const retryAtMs = window === 'minute' ? freeAt(minute, MINUTE, units, now) : releaseAtMs;
+  const told = now + Math.ceil((retryAtMs - now) / 1_000) * 1_000;
   add(refusals, REFUSALS, Math.min(told - 2_000, now + 60_000), 1);
   expire(refusals, REFUSALS, now);
-  const { perMinute, perDay, wholePerMinute = perMinute } = limits;
-  if (perDay !== undefined && refusals.total > Math.max(2 * wholePerMinute, 250)) ban(state, now);
-  return retry;
+  return retryAtMs;
+}
+
+interface Request {
+  /** In units. */
+  readonly cost: number;
+  /** How many refusals may count at once; one more is a ban. `undefined`: none is. */
+  readonly refusalsMax: number | undefined;
 }
 
 /** Admits a request in both windows, or in neither. A request during a ban changes nothing. */
-export function decide(state: State, limits: Limits, cost: number, now: number): Verdict {
-  const minuteOver = state.minute.total + cost - limits.perMinute;
-  const dayOver = limits.perDay === undefined ? 0 : state.day.total + cost - limits.perDay;
+export function decide(state: State, subject: Subject, { cost, refusalsMax }: Request, now: number): RateLimitDecision {
+  const minuteOver = state.minute.total + cost - subject.perMinute;
+  const dayOver = subject.perDay === undefined ? 0 : state.day.total + cost - subject.perDay;
   const minuteRelease = minuteOver > 0 ? freeAt(state.minute, MINUTE, minuteOver, now) : now;
   const dayRelease = dayOver > 0 ? freeAt(state.day, DAY, dayOver, now) : now;
   const window = dayOver > 0 && dayRelease >= minuteRelease ? 'day' : minuteOver > 0 ? 'minute' : 'none';
-  let release = Math.max(minuteRelease, dayRelease);
-  let outcome: 'banned' | 'newly banned' = 'banned';
-  if (state.bannedUntil <= now) {
+  const releaseAtMs = Math.max(minuteRelease, dayRelease);
+  const isNew = state.bannedUntil <= now;
+  if (isNew) {
     if (window === 'none') {
-      debit(state, limits, { minute: cost, day: cost }, now);
-      return { outcome: 'admitted' };
+      debit(state, subject, { minute: cost, day: cost }, now);
+      return { outcome: 'admitted', ...statusAt(state, subject, now) };
     }
-    const retry = refuse(state, limits, { window, release, over: minuteOver }, now);
-    if (state.bannedUntil <= now) return { outcome: 'refused', window, release, retry };
-    outcome = 'newly banned';
+    const retryAtMs = refuse(state, { window, releaseAtMs, minuteOver }, now);
+    if (refusalsMax === undefined || state.refusals.total <= refusalsMax) {
+      return refusedDecision(statusAt(state, subject, now), { window, releaseAtMs, retryAtMs });
+    }
+    ban(state, now);
   }
-  release = Math.max(release, state.bannedUntil);
-  return { outcome, window, release, retry: release, level: state.level, bannedUntil: state.bannedUntil };
+  const inForce = { untilMs: state.bannedUntil, level: state.level };
+  return bannedDecision(statusAt(state, subject, now), inForce, { window, releaseAtMs }, isNew);
 }

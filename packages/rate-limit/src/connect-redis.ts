@@ -1,8 +1,9 @@
-import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
+import { isIP } from 'node:net';
+import { type ConnectionOptions, checkServerIdentity, connect, type TLSSocket } from 'node:tls';
+import { AbstractConnector, Cluster, type CommonRedisOptions, Redis, type StandaloneConnectionOptions } from 'ioredis';
 
 /** A Redis server, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
-  | { readonly type: 'socket'; readonly path: string }
   | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
   | (RedisCredentials & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
   | (RedisCredentials & {
@@ -21,7 +22,8 @@ interface HostAndPort {
 interface RedisCredentials {
   readonly username?: string;
   readonly password?: string;
-  readonly tls: boolean;
+  /** `'unverified'`: TLS with any certificate. */
+  readonly tls: boolean | 'unverified';
 }
 
 export interface RedisConnectionOptions {
@@ -65,12 +67,14 @@ function open(
   { keyPrefix = '', timeoutMs = TIMEOUT_MS }: RedisConnectionOptions,
   note: (error: Error) => void,
 ) {
-  const { username, password, tls }: RedisCredentials = location.type === 'socket' ? { tls: false } : location;
+  const { username, password } = location;
+  const nodes = nodesOf(location);
+  const tls = tlsOptionsOf(location, nodes);
   const common = {
     keyPrefix,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(tls && { tls: {} }),
+    ...(tls && { tls }),
     commandTimeout: timeoutMs,
     connectTimeout: CONNECT_TIMEOUT_MS,
     socketTimeout: Math.max(SILENCE_MAX_MS, 2 * timeoutMs),
@@ -79,51 +83,91 @@ function open(
     maxLoadingRetryTime: RECONNECT_MAX_MS,
     disableClientInfo: true,
     connectionName: 'rate-limit',
-  } satisfies CommonRedisOptions & { tls?: object };
+  } satisfies CommonRedisOptions;
   const single = { ...common, enableOfflineQueue: false, retryStrategy: reconnectDelayMs };
   switch (location.type) {
-    case 'socket':
-      return new Redis({ ...single, path: location.path });
     case 'single': {
       const { host, port, database } = location;
-      return insistOnDatabase(new Redis({ ...single, host, port, db: database }));
+      const connector = tls && { Connector: TlsConnector };
+      return insistOnDatabase(new Redis({ ...single, ...connector, host, port, db: database }));
     }
     case 'sentinel':
       return insistOnDatabase(
         new Redis({
           ...single,
-          sentinels: location.sentinels.map(({ host, port }) => ({ host, port })),
+          sentinels: nodes,
           name: location.masterName,
           db: location.database,
           sentinelRetryStrategy: reconnectDelayMs,
           // A demoted master refuses writes; the Sentinels know the new one.
           reconnectOnError: (error) => error.message.startsWith('READONLY'),
-          ...(tls && { enableTLSForSentinelMode: true }),
+          ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
         }),
       );
     case 'cluster':
       return connectEarly(
-        new Cluster(
-          location.nodes.map(({ host, port }) => ({ host, port })),
-          {
-            enableOfflineQueue: false,
-            // The check would query a node that is still connecting, fail, and start again.
-            enableReadyCheck: false,
-            // A redirected command has not run, and is sent on. One on a lost connection may have run, and is not repeated.
-            retryDelayOnFailover: 0,
-            retryDelayOnClusterDown: 0,
-            maxRedirections: 4,
-            clusterRetryStrategy(attempt, error) {
-              if (error !== undefined) note(error); // such as a name that is not found
-              return reconnectDelayMs(attempt);
-            },
-            slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
-            redisOptions: common,
+        new Cluster(nodes, {
+          enableOfflineQueue: false,
+          // The check would query a node that is still connecting, fail, and start again.
+          enableReadyCheck: false,
+          // A redirected command has not run, and is sent on. One on a lost connection may have run, and is not repeated.
+          retryDelayOnFailover: 0,
+          retryDelayOnClusterDown: 0,
+          maxRedirections: 4,
+          clusterRetryStrategy(attempt, error) {
+            if (error !== undefined) note(error); // such as a name that is not found
+            return reconnectDelayMs(attempt);
           },
-        ),
+          slotsRefreshInterval: TOPOLOGY_INTERVAL_MS,
+          // The system looks a name up when it connects. A certificate is for the name, not for an address.
+          dnsLookup: (name, found) => found(null, name),
+          redisOptions: { ...common, ...(tls && { Connector: TlsConnector }) },
+        }),
       );
     default:
       return location satisfies never;
+  }
+}
+
+/** The nodes that a location names, in objects that ioredis may change. */
+function nodesOf(location: RedisLocation): HostAndPort[] {
+  if (location.type === 'single') return [{ host: location.host, port: location.port }];
+  return (location.type === 'cluster' ? location.nodes : location.sentinels).map((node) => ({ ...node }));
+}
+
+/** `undefined`: no TLS. */
+function tlsOptionsOf({ tls }: RedisCredentials, nodes: readonly HostAndPort[]): ConnectionOptions | undefined {
+  if (tls !== true) return tls ? { rejectUnauthorized: false } : undefined;
+  return {
+    // A cluster or Sentinels may announce a node by an address, though its certificate is for a name.
+    checkServerIdentity(host, certificate) {
+      const error = checkServerIdentity(host, certificate);
+      const isNamed = nodes.some((named) => checkServerIdentity(named.host, certificate) === undefined);
+      return isIP(host) !== 0 && isNamed ? undefined : error;
+    },
+  };
+}
+
+/**
+ * Listens for all errors of a socket, whereas ioredis listens for one. Node reports two if a connection is closed during its
+ * handshake, as ioredis does with those that are slow, and then its certificate is refused; the second would end the process.
+ */
+class TlsConnector extends AbstractConnector {
+  readonly #options: StandaloneConnectionOptions;
+
+  constructor(options: unknown) {
+    super(CONNECT_TIMEOUT_MS);
+    this.#options = options as StandaloneConnectionOptions; // ioredis passes those of the connection
+  }
+
+  override async connect(): Promise<TLSSocket> {
+    const { host, port, tls } = this.#options;
+    this.connecting = true;
+    const stream = connect({ host: host ?? '', port: port ?? 0, ...tls });
+    this.stream = stream.on('error', (error) => {
+      this.firstError = error;
+    });
+    return stream;
   }
 }
 
@@ -145,23 +189,19 @@ function connectEarly(cluster: Cluster): Cluster {
 const SAYS_NOTHING = /^(?:Connection is closed|Stream isn't writeable|None of startup|Cluster is|Failed to refresh)/;
 const REASON_LENGTH_MAX = 160;
 
-/** Replies for programs, translated for operators. */
-const MEANINGS: readonly (readonly [reply: RegExp, meaning: string])[] = [
+/** What a server, or ioredis of it, says to programmers; and what that means if a single server is named. */
+const MEANINGS: readonly (readonly [message: RegExp, meaning: string])[] = [
   [
     /^(?:MOVED|ASK|CROSSSLOT|CLUSTERDOWN)\b/,
     'it is a node of a Redis Cluster: name several of its nodes, separated by commas',
   ],
   [/^READONLY\b/, 'it is a replica, which takes no writes: name the primary'],
-];
-
-/** What ioredis says for programmers, translated for operators. */
-const LIBRARY_WORDS: readonly (readonly [message: RegExp, meaning: string])[] = [
   [/^Stream isn't writeable/, 'the connection is closed without a reply, as by a server that wants TLS (rediss:)'],
   [/^Unknown RESP type/, 'what answers there is no Redis'],
 ];
 
 /** Whether one server is named, and no cluster and no Sentinels, which find another one by themselves. */
-const isSingle = (redis: Redis | Cluster) =>
+const isSingle = (redis: Redis | Cluster): redis is Redis =>
   !(redis instanceof Cluster) && (redis.options.sentinels ?? []).length === 0;
 
 /**
@@ -171,15 +211,15 @@ const isSingle = (redis: Redis | Cluster) =>
  */
 export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): string {
   const error = lastError?.name === 'ReplyError' ? lastError : (errors.get(redis) ?? lastError);
-  const meaning = MEANINGS.find(([reply]) => isSingle(redis) && reply.test(error?.message ?? ''));
-  if (meaning !== undefined) return meaning[1];
-  const words = LIBRARY_WORDS.find(([message]) => message.test(error?.message ?? ''));
-  if (words !== undefined) return words[1];
-  if (error?.message === 'connect ETIMEDOUT' && !(redis instanceof Cluster) && redis.options.tls !== undefined) {
-    return 'no reply to TLS; a server without it needs redis:';
+  const message = error?.message ?? 'no response';
+  if (isSingle(redis)) {
+    const [, meaning] = MEANINGS.find(([said]) => said.test(message)) ?? [];
+    if (meaning !== undefined) return meaning;
+    if (message === 'connect ETIMEDOUT' && redis.options.tls)
+      return 'no reply to TLS; a server without it needs redis:';
   }
   // An unknown command is quoted with its arguments: those of AUTH include a password.
-  const [line = ''] = (error?.message ?? 'no response')
+  const [line = ''] = message
     .replace(/,? with args beginning with.*/s, '')
     .replace(/ Retrying from scratch.*| Last error: Connection is closed\.$/s, '')
     .split('\n');

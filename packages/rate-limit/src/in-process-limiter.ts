@@ -1,14 +1,15 @@
-import { advance, debit, decide, newState, type State, type Use } from './algorithm.ts';
-import { banOf, decisionOf, refusalInForce, resultOf, snapshotOf } from './decision.ts';
-import type {
-  LastKnownStatus,
-  LimiterObserver,
-  RateLimitDecision,
-  RateLimiter,
-  RateLimitRefusal,
-  RateLimitSnapshot,
+import { advance, decide, newState, read, type State } from './algorithm.ts';
+import { lastKnownOf } from './decision.ts';
+import {
+  type LastKnownStatus,
+  type LimiterObserver,
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitRefusal,
+  type RateLimitSnapshot,
+  reportCheck,
 } from './rate-limiter.ts';
-import { assertCost, type Subject } from './subject.ts';
+import { assertCost, refusalsMaxOf, type Subject } from './subject.ts';
 import { SubjectCache } from './subject-cache.ts';
 
 export interface InProcessLimiterOptions {
@@ -31,11 +32,9 @@ export class InProcessLimiter implements RateLimiter {
   check(subject: Subject, cost: number): RateLimitDecision {
     assertCost(subject, cost);
     const now = this.#nowMs();
-    const state = this.#stateAt(subject, now);
-    const verdict = decide(state, subject, cost, now);
-    const decision = decisionOf(resultOf(state, subject, now, verdict), subject);
-    this.#observer?.onDecision('process');
-    if (decision.outcome === 'banned' && decision.isNew) this.#observer?.onBan(banOf(subject, decision));
+    const request = { cost, refusalsMax: refusalsMaxOf(subject) };
+    const decision = decide(this.#stateAt(subject, now), subject, request, now);
+    reportCheck(this.#observer, 'process', subject, decision);
     return decision;
   }
 
@@ -44,23 +43,7 @@ export class InProcessLimiter implements RateLimiter {
   }
 
   lastKnown(subject: Subject): RateLimitRefusal | LastKnownStatus {
-    const snapshot = this.#read(subject);
-    const { atMs, minute, day } = snapshot;
-    return refusalInForce(snapshot) ?? { outcome: 'last known', atMs, minute, day };
-  }
-
-  /**
-   * Counts units, whether they fit or not.
-   *
-   * @param agoMs how long ago they were used
-   */
-  debit(subject: Subject, use: Use, agoMs = 0): void {
-    const now = this.#nowMs();
-    debit(this.#stateAt(subject, now), subject, use, now - agoMs);
-  }
-
-  forget(subject: Subject): void {
-    this.#states.delete(subject);
+    return lastKnownOf(this.#read(subject));
   }
 
   /** The number of banned subjects. Checks all subjects. */
@@ -71,7 +54,7 @@ export class InProcessLimiter implements RateLimiter {
 
   #read(subject: Subject): RateLimitSnapshot {
     const now = this.#nowMs();
-    return snapshotOf(resultOf(this.#stateAt(subject, now), subject, now), subject);
+    return read(this.#stateAt(subject, now), subject, now);
   }
 
   #stateAt(subject: Subject, now: number): State {

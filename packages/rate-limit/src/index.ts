@@ -2,7 +2,7 @@
 export { Redis } from 'ioredis';
 export { connectToAdministrate, RateLimitAdministration, RedisUnavailableError } from './administration.ts';
 export { BAN_DURATIONS_MS } from './algorithm.ts';
-export { BanWatch, type BanWatchOptions } from './bans.ts';
+export { countBans } from './bans.ts';
 export { type Channels, channelsOf } from './channels.ts';
 export { connectRedis, type RedisConnectionOptions, type RedisLocation } from './connect-redis.ts';
 export { bannedDecisionOf } from './decision.ts';

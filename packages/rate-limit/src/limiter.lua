@@ -3,14 +3,13 @@
 -- KEYS  the state of the subject of each call. A key may be repeated: its calls are decided in this order.
 -- ARGV  the time in milliseconds, or '' for the clock of Redis; then for each call its operation, the limits per minute
 --       and per day ('' for none), and two numbers:
---         decide  the cost, 0
+--         decide  the cost, and how many refusals may count at once: one more is a ban ('' for none)
 --         debit   units of the minute and of the day, counted whether they fit or not
 --         read    0, 0
 --         lift    0, 0: ends a ban and forgets refusals
--- Returns for each call { outcome, now, used and reset of the minute, used and reset of the day, ... }, and then for
---         refused              window, release, when to come back
---         banned, newly banned the same, level and end of the ban
---         status               refusals that count, level and end of the ban
+-- Returns for each call { outcome, now, { used, reset } of the minute, the same of the day, { refusals that count, level and
+-- end of the ban } }; a refusal adds { window, release, when to come back }, without the ban. The outcome of decide is
+-- admitted, refused, banned or newly banned, that of the others is status.
 -- All times are milliseconds since the epoch.
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 
@@ -94,43 +93,40 @@ local function ban(state, now)
   state.bannedUntil = now + BANS[state.level]
 end
 
-local function refuse(state, perMinute, perDay, window, over, release, now)
-  local units = min(over + state.refusals[1], state.minute[1])
+local function refuse(state, window, release, minuteOver, now)
+  local units = min(minuteOver + state.refusals[1], state.minute[1])
   local retry = window == 'minute' and freeAt(state.minute, MINUTE, units, now) or release
   local told = now + ceil((retry - now) / 1000) * 1000
   add(state.refusals, REFUSALS, min(told - 2000, now + 60000), 1)
   state.refusals = expire(state.refusals, REFUSALS, now)
-  if perDay and state.refusals[1] > max(2 * perMinute, 250) then ban(state, now) end
   return retry
 end
 
-local function decide(state, perMinute, perDay, cost, now)
+local function decide(state, perMinute, perDay, cost, refusalsMax, now)
   local minuteOver = state.minute[1] + cost - perMinute
   local dayOver = perDay and state.day[1] + cost - perDay or 0
   local minuteRelease = minuteOver > 0 and freeAt(state.minute, MINUTE, minuteOver, now) or now
   local dayRelease = dayOver > 0 and freeAt(state.day, DAY, dayOver, now) or now
   local window = dayOver > 0 and dayRelease >= minuteRelease and 'day' or minuteOver > 0 and 'minute' or 'none'
-  local release, outcome = max(minuteRelease, dayRelease), 'banned'
-  if state.bannedUntil <= now then
-    if window == 'none' then
-      debit(state, perDay, cost, cost, now)
-      return { 'admitted' }
-    end
-    local retry = refuse(state, perMinute, perDay, window, minuteOver, release, now)
-    if state.bannedUntil <= now then return { 'refused', window, release, retry } end
-    outcome = 'newly banned'
+  local release = max(minuteRelease, dayRelease)
+  if state.bannedUntil > now then return 'banned', { window, release, release } end
+  if window == 'none' then
+    debit(state, perDay, cost, cost, now)
+    return 'admitted'
   end
-  release = max(release, state.bannedUntil)
-  return { outcome, window, release, release, state.level, state.bannedUntil }
+  local retry = refuse(state, window, release, minuteOver, now)
+  if not refusalsMax or state.refusals[1] <= refusalsMax then return 'refused', { window, release, retry } end
+  ban(state, now)
+  return 'newly banned', { window, release, release }
 end
 
 local function apply(state, operation, perMinute, perDay, a, b, now)
-  local verdict = operation == 'decide' and decide(state, perMinute, perDay, a, now)
+  local outcome, refusal = 'status', nil
+  if operation == 'decide' then outcome, refusal = decide(state, perMinute, perDay, a, b, now) end
   if operation == 'debit' then debit(state, perDay, a, b, now) end
   if operation == 'lift' then lift(state) end
-  verdict = verdict or { 'status', state.refusals[1], state.level, state.bannedUntil }
-  return { verdict[1], now, state.minute[1], resetOf(state.minute, MINUTE, perMinute, now), state.day[1],
-    resetOf(state.day, DAY, perDay or 0, now), unpack(verdict, 2) }
+  return { outcome, now, { state.minute[1], resetOf(state.minute, MINUTE, perMinute, now) },
+    { state.day[1], resetOf(state.day, DAY, perDay or 0, now) }, { state.refusals[1], state.level, state.bannedUntil }, refusal }
 end
 
 -- A state that cannot be read counts as empty, without effect on other keys.

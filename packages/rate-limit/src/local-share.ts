@@ -1,115 +1,107 @@
-import { DAY, type Kind, type Limits, MINUTE, type Use } from './algorithm.ts';
-import { InProcessLimiter, type InProcessLimiterOptions } from './in-process-limiter.ts';
-import type {
-  LastKnownStatus,
-  RateLimitDecision,
-  RateLimitRefusal,
-  RateLimitSnapshot,
-  WindowStatus,
-} from './rate-limiter.ts';
-import { CALLS_MAX } from './redis-limiter.ts';
-import type { Subject } from './subject.ts';
-import { SubjectCache } from './subject-cache.ts';
+import {
+  add,
+  advance,
+  DAY,
+  decide,
+  type Kind,
+  type Log,
+  MINUTE,
+  newState,
+  read,
+  statusAt,
+  type Use,
+} from './algorithm.ts';
+import { bannedDecisionOf, refusedDecision } from './decision.ts';
+import type { RateLimitDecision, RateLimitSnapshot, RateLimitStatus, WindowStatus } from './rate-limiter.ts';
+import { canEverFit, refusalsMaxOf, type Subject } from './subject.ts';
 
-export interface LocalShareOptions extends InProcessLimiterOptions {
-  /** The number of instances that share each limit, 1 or more. */
-  readonly instances: number;
-  /** The last known status of a subject when it begins to be counted here. */
-  readonly lastStatusOf: (subject: Subject) => LastKnownStatus;
-  /** Counts units in Redis that were admitted here. */
-  readonly debit: (subject: Subject, use: Use) => Promise<unknown>;
-}
+/** When a batch that exceeds the share should come back: Redis, which knows the whole limit, may be there again. */
+const BATCH_RETRY_MS = 1_000;
 
-/** Units of one subject that were admitted here and are not yet counted in Redis. */
-interface Admitted {
-  readonly subject: Subject;
-  units: number;
-  isBeingSent: boolean;
-}
-
-/** Counts while Redis is away, against this instance's share of what Redis last left of each limit. */
+/**
+ * Counts one subject while Redis is away, against this instance's share of what Redis last left of each limit: the limit
+ * divided by the number of instances, at least 1.
+ */
 export class LocalShare {
-  readonly #options: LocalShareOptions;
-  readonly #limiter: InProcessLimiter;
-  readonly #admitted = new SubjectCache<Admitted>();
+  /** The subject with its whole limits, as it was when counting began here. */
+  readonly subject: Subject;
+  readonly #instances: number;
+  readonly #state = newState();
+  /** Units that were admitted here and are not yet counted in Redis. */
+  #admitted = 0;
+  #isBeingSent = false;
 
-  constructor(options: LocalShareOptions) {
-    this.#options = options;
-    this.#limiter = new InProcessLimiter(options);
+  /** @param last the last known status of the subject, with whole limits */
+  constructor(subject: Subject, instances: number, last: RateLimitStatus, nowMs: number) {
+    this.subject = subject;
+    this.#instances = instances;
+    const { perMinute, perDay = 0 } = this.#shareOf(subject);
+    // Frees one unit at the time that callers were told. The times of the others are unknown, so they count as of now.
+    const takeOver = (log: Log, kind: Kind, { limit, remaining, resetAtMs }: WindowStatus, limitHere: number) => {
+      const used = Math.ceil(((limit - remaining) * limitHere) / limit);
+      add(log, kind, nowMs + (resetAtMs - last.atMs) - kind.hold, Math.min(used, 1));
+      add(log, kind, nowMs, Math.max(used - 1, 0));
+    };
+    takeOver(this.#state.minute, MINUTE, last.minute, perMinute);
+    if (last.day !== undefined) takeOver(this.#state.day, DAY, last.day, perDay);
   }
 
-  check(subject: Subject, cost: number): RateLimitDecision {
-    const admitted = this.#admittedOf(subject);
-    const decision = this.#limiter.check(this.#shareOf(subject, cost), cost);
-    if (decision.outcome === 'admitted') admitted.units += cost;
+  /** @param subject with its present limits */
+  check(subject: Subject, cost: number, nowMs: number): RateLimitDecision {
+    const share = this.#shareOf(subject);
+    advance(this.#state, nowMs);
+    if (!canEverFit(share, cost)) return this.#refuseBatch(share, cost, nowMs);
+    // Bans depend on the whole limit: a pool of callers that obey may be as large.
+    const decision = decide(this.#state, share, { cost, refusalsMax: refusalsMaxOf(subject) }, nowMs);
+    if (decision.outcome === 'admitted') this.#admitted += cost;
     return decision;
   }
 
-  peek(subject: Subject): Promise<RateLimitSnapshot> {
-    this.#admittedOf(subject);
-    return this.#limiter.peek(this.#shareOf(subject));
+  /** @param subject with its present limits */
+  read(subject: Subject, nowMs: number): RateLimitSnapshot {
+    advance(this.#state, nowMs);
+    return read(this.#state, this.#shareOf(subject), nowMs);
   }
 
-  lastKnown(subject: Subject): RateLimitRefusal | LastKnownStatus {
-    this.#admittedOf(subject);
-    return this.#limiter.lastKnown(this.#shareOf(subject));
+  /**
+   * The admitted units, which are to be counted in Redis, and then settled by {@link settle}. What has left the minute
+   * meanwhile counts in the day alone.
+   *
+   * @returns `undefined` if the last ones are not settled yet
+   */
+  takeAdmitted(nowMs: number): Use | undefined {
+    if (this.#isBeingSent) return undefined;
+    this.#isBeingSent = true;
+    advance(this.#state, nowMs);
+    const units = this.#admitted;
+    this.#admitted = 0;
+    return { minute: Math.min(units, this.#state.minute.total), day: units };
   }
 
-  /** Debits in Redis the admitted units of every subject. Called when Redis is back. */
-  async bringAllBack(): Promise<void> {
-    const all = this.#admitted.values();
-    while (all.length > 0) {
-      // One call of the script at a time: requests need not wait behind all of them.
-      await Promise.all(all.splice(0, CALLS_MAX).map(({ subject }) => this.bringBack(subject)));
-    }
+  /**
+   * Units have been counted in Redis or, with an error, perhaps not. They are kept only if they were certainly not counted.
+   *
+   * @returns whether Redis knows all that was admitted here
+   */
+  settle(use: Use, error?: unknown): boolean {
+    this.#isBeingSent = false;
+    if (hasNotRun(error)) this.#admitted += use.day;
+    return error === undefined && this.#admitted === 0;
   }
 
-  /** Debits in Redis the admitted units of a subject. Called after a call for this subject has succeeded. Never rejects. */
-  async bringBack(subject: Subject): Promise<void> {
-    const admitted = this.#admitted.get(subject);
-    if (admitted === undefined || admitted.isBeingSent) return;
-    const { units } = admitted;
-    admitted.units = 0;
-    admitted.isBeingSent = true;
-    try {
-      const { used } = await this.#limiter.peek(this.#shareOf(subject));
-      if (units > 0) await this.#options.debit(subject, { minute: Math.min(units, used.minute), day: units });
-      if (admitted.units > 0) return; // more units were admitted meanwhile
-      this.#admitted.delete(subject);
-      this.#limiter.forget(subject);
-    } catch (error) {
-      if (hasNotRun(error)) admitted.units += units; // sent again after the next call that succeeds
-    } finally {
-      admitted.isBeingSent = false;
-    }
+  /** The caller has kept to its limit, so no refusal is counted. */
+  #refuseBatch(share: Subject, cost: number, nowMs: number): RateLimitDecision {
+    const window = cost > share.perMinute ? 'minute' : 'day';
+    const retryAtMs = nowMs + BATCH_RETRY_MS;
+    return (
+      bannedDecisionOf(read(this.#state, share, nowMs)) ??
+      refusedDecision(statusAt(this.#state, share, nowMs), { window, releaseAtMs: retryAtMs, retryAtMs })
+    );
   }
 
-  #admittedOf(subject: Subject): Admitted {
-    const known = this.#admitted.get(subject);
-    if (known !== undefined) return known;
-    const { atMs, minute, day } = this.#options.lastStatusOf(subject);
-    const share = this.#shareOf(subject);
-    this.#takeOver(share, MINUTE, { ...minute, atMs }, share.perMinute);
-    if (day !== undefined && share.perDay !== undefined) this.#takeOver(share, DAY, { ...day, atMs }, share.perDay);
-    const admitted = { subject, units: 0, isBeingSent: false };
-    this.#admitted.set(subject, admitted);
-    return admitted;
-  }
-
-  /** Frees one unit at the time that callers were told. The times of the others are unknown, so they count as of now. */
-  #takeOver(share: Subject, kind: Kind, status: WindowStatus & { readonly atMs: number }, limitHere: number): void {
-    const { limit, remaining, resetAtMs, atMs } = status;
-    const used = Math.ceil(((limit - remaining) * limitHere) / limit);
-    const useOf = (units: number): Use => (kind === DAY ? { minute: 0, day: units } : { minute: units, day: 0 });
-    this.#limiter.debit(share, useOf(Math.min(used, 1)), kind.hold - (resetAtMs - atMs));
-    this.#limiter.debit(share, useOf(Math.max(used - 1, 0)));
-  }
-
-  /** @param atLeast the cost of a batch that fits the whole limit: the share must not refuse it for ever */
-  #shareOf({ name, perMinute, perDay }: Subject, atLeast = 1): Subject & Limits {
-    const share = (limit: number): number => Math.max(atLeast, Math.floor(limit / this.#options.instances));
-    const shares = { perMinute: share(perMinute), perDay: perDay === undefined ? undefined : share(perDay) };
-    return { name, ...shares, wholePerMinute: perMinute };
+  #shareOf({ name, perMinute, perDay }: Subject): Subject {
+    const shareOf = (limit: number): number => Math.max(1, Math.floor(limit / this.#instances));
+    return { name, perMinute: shareOf(perMinute), perDay: perDay === undefined ? undefined : shareOf(perDay) };
   }
 }
 

@@ -7,6 +7,8 @@ export type WindowName = 'minute' | 'day';
 export interface WindowStatus {
   /** The limit in force: requests in any span of the window's length. */
   readonly limit: number;
+  /** Used units; more than the limit if it was lowered since. */
+  readonly used: number;
   /** Exactly this many more units fit at this moment; never below 0. */
   readonly remaining: number;
   /** When the next unit is freed, in milliseconds since the epoch; the present moment if nothing is used. */
@@ -76,8 +78,6 @@ export interface SubjectBan extends Ban {
 /** The result of {@link RateLimiter.peek}. */
 export interface RateLimitSnapshot extends RateLimitStatus {
   readonly outcome: 'snapshot';
-  /** Used units in each window; more than its limit if the limit was lowered since. */
-  readonly used: { readonly minute: number; readonly day: number | undefined };
   /** Refusals that count towards a ban at this moment. */
   readonly refusals: number;
   /** The ban in force. */
@@ -125,5 +125,14 @@ export interface LimiterObserver {
   onRedisCall(durationMs: number): void;
 }
 
-/** Whole seconds, rounded up: at least 1 for a moment in the future. */
-export const wholeSecondsUntil = (atMs: number, nowMs: number): number => Math.ceil((atMs - nowMs) / 1_000);
+/** Tells an observer of a check. */
+export function reportCheck(
+  observer: Pick<LimiterObserver, 'onDecision' | 'onBan'> | undefined,
+  place: DecisionPlace,
+  { name }: Subject,
+  decision: RateLimitDecision,
+): void {
+  observer?.onDecision(place);
+  if (decision.outcome !== 'banned' || !decision.isNew) return;
+  observer?.onBan({ subject: name, untilMs: decision.bannedUntilMs, level: decision.level });
+}

@@ -2,16 +2,19 @@ import { readFileSync } from 'node:fs';
 import DataLoader from 'dataloader';
 import { Cluster, type Redis } from 'ioredis';
 import type { Use } from './algorithm.ts';
-import { type Result, type Row, readRow } from './decision.ts';
-import type { Subject } from './subject.ts';
+import { bannedDecision, refusedDecision, statusOf, type WindowUse } from './decision.ts';
+import type { LimiterObserver, RateLimitDecision, RateLimitSnapshot, WindowName } from './rate-limiter.ts';
+import type { RedisHealth } from './redis-health.ts';
+import { refusalsMaxOf, type Subject } from './subject.ts';
 
 export interface RedisLimiterOptions {
   /** A connection that sends a command at once or fails, and never sends one twice: see `connectRedis`. */
   readonly redis: Redis | Cluster;
   /** Replaces the clock of Redis in tests, in milliseconds since the epoch. */
   readonly nowMs?: (() => number) | undefined;
-  /** Called after each call of the script, with its duration and, if it failed, the error. */
-  readonly onCall?: (durationMs: number, error?: Error) => void;
+  /** Records how each call of the script ended. */
+  readonly health?: RedisHealth;
+  readonly observer?: Pick<LimiterObserver, 'onRedisCall'> | undefined;
 }
 
 /** The operations of limiter.lua; see there. */
@@ -20,15 +23,25 @@ export type Operation = 'decide' | 'debit' | 'read' | 'lift';
 interface Call {
   readonly operation: Operation;
   readonly subject: Subject;
-  readonly use: Use;
+  /** As the operation takes them. */
+  readonly numbers: readonly [number, number | undefined];
 }
+
+/** What limiter.lua returns for a call; see there. */
+export type Row = [
+  outcome: 'status' | 'admitted' | 'refused' | 'banned' | 'newly banned',
+  atMs: number,
+  minute: WindowUse,
+  day: WindowUse,
+  standing: [refusals: number, level: number, bannedUntilMs: number],
+  refusal?: [window: WindowName | 'none', releaseAtMs: number, retryAtMs: number],
+];
 
 type ScriptedRedis = (Redis | Cluster) & {
   rateLimit(keyCount: number, ...parameters: (string | number)[]): Promise<Row[]>;
 };
 
 const SCRIPT = readFileSync(new URL('./limiter.lua', import.meta.url), 'utf8');
-const NO_USE: Use = { minute: 0, day: 0 };
 /** The maximum per call of the script: more would keep other users of Redis waiting for some milliseconds. */
 export const CALLS_MAX = 128;
 
@@ -46,8 +59,8 @@ export const stateKeyOf = (subjectName: string): string => `limits:of:${subjectN
 export class RedisLimiter {
   readonly #redis: ScriptedRedis;
   readonly #options: RedisLimiterOptions;
-  /** The batch returns each result as a promise, so in a cluster no subject waits for the node of another. */
-  readonly #batches: DataLoader<Call, { readonly result: Promise<Result> }>;
+  /** The batch returns each row as a promise, so in a cluster no subject waits for the node of another. */
+  readonly #batches: DataLoader<Call, { readonly row: Promise<Row> }>;
 
   constructor(options: RedisLimiterOptions) {
     const { redis } = options;
@@ -61,51 +74,81 @@ export class RedisLimiter {
     });
   }
 
-  /**
-   * @param use the units that `decide` and `debit` count
-   * @throws Error if Redis fails or does not respond in time; the call may have run nevertheless
-   */
-  async call(operation: Operation, subject: Subject, use: Use = NO_USE): Promise<Result> {
-    const { result } = await this.#batches.load({ operation, subject, use });
-    return result;
+  // Each operation rejects if Redis fails or does not respond in time; it may have run nevertheless.
+
+  /** Admits a request, and counts its cost; or refuses it, and counts the refusal. */
+  async check(subject: Subject, cost: number): Promise<RateLimitDecision> {
+    return decisionOf(await this.#call('decide', subject, [cost, refusalsMaxOf(subject)]), subject);
   }
 
-  async #sendAll(calls: readonly Call[]): Promise<{ readonly result: Promise<Result> }[]> {
-    const groups =
-      this.#redis instanceof Cluster ? Map.groupBy(calls, ({ subject }) => subject.name).values() : [calls];
-    const results = new Map<Call, Promise<Result>>();
-    for (const group of groups) {
-      const rows = this.#run(group);
-      for (const [i, call] of group.entries()) {
-        results.set(
-          call,
-          rows.then((all) => readRow(all[i] as Row)), // there is one for each key
-        );
-      }
-    }
-    return calls.map((call) => ({ result: results.get(call) as Promise<Result> })); // each is in a group
+  /** Counts units, whether they fit or not. */
+  async debit(subject: Subject, { minute, day }: Use): Promise<void> {
+    await this.#call('debit', subject, [minute, day]);
+  }
+
+  /** Reads the status. Counts nothing. */
+  async peek(subject: Subject): Promise<RateLimitSnapshot> {
+    return snapshotOf(await this.#call('read', subject), subject);
+  }
+
+  /** Ends a ban, and drops the refusals. */
+  async lift(subject: Subject): Promise<void> {
+    await this.#call('lift', subject);
+  }
+
+  async #call(operation: Operation, subject: Subject, numbers: Call['numbers'] = [0, 0]): Promise<Row> {
+    const { row } = await this.#batches.load({ operation, subject, numbers });
+    return row;
+  }
+
+  async #sendAll(calls: readonly Call[]): Promise<{ readonly row: Promise<Row> }[]> {
+    if (!(this.#redis instanceof Cluster)) return this.#send(calls);
+    const groups = Map.groupBy(calls, ({ subject }) => subject.name);
+    const sent = new Map([...groups.values()].flatMap((group) => this.#send(group).map((row, i) => [group[i], row])));
+    return calls.map((call) => sent.get(call) as { readonly row: Promise<Row> }); // each is in a group
+  }
+
+  /** Sends calls that share a call of the script. */
+  #send(calls: readonly Call[]): { readonly row: Promise<Row> }[] {
+    const rows = this.#run(calls);
+    return calls.map((_, i) => ({ row: rows.then((all) => all[i] as Row) })); // there is one for each call
   }
 
   async #run(calls: readonly Call[]): Promise<Row[]> {
-    const { nowMs, onCall } = this.#options;
+    const { nowMs, health, observer } = this.#options;
     const keys = calls.map(({ subject }) => stateKeyOf(subject.name));
-    const values = calls.flatMap(({ operation, subject: { perMinute, perDay = '' }, use }) => [
-      operation,
-      perMinute,
-      perDay,
-      use.minute,
-      use.day,
-    ]);
+    const values = calls.flatMap(({ operation, subject, numbers: [a, b = ''] }) => {
+      return [operation, subject.perMinute, subject.perDay ?? '', a, b];
+    });
     const sentAtMs = performance.now();
     try {
       const rows = await this.#redis.rateLimit(keys.length, ...keys, nowMs?.() ?? '', ...values);
       if (!Array.isArray(rows) || rows.length !== calls.length) throw new Error('Redis sent an invalid reply');
-      onCall?.(performance.now() - sentAtMs);
+      health?.succeeded();
       return rows;
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error('Redis failed', { cause });
-      onCall?.(performance.now() - sentAtMs, error);
+      health?.failed(error);
       throw error;
+    } finally {
+      observer?.onRedisCall(performance.now() - sentAtMs);
     }
   }
+}
+
+/** @internal exported for tests */
+export function snapshotOf(row: Row, subject: Subject): RateLimitSnapshot {
+  const [, atMs, minute, day, [refusals, level, untilMs]] = row;
+  const ban = untilMs > atMs ? { untilMs, level } : undefined;
+  return { outcome: 'snapshot', ...statusOf(subject, atMs, minute, day), refusals, ban };
+}
+
+/** @internal exported for tests */
+export function decisionOf(row: Row, subject: Subject): RateLimitDecision {
+  const [outcome, atMs, minute, day, [, level, untilMs], refusal = ['none', atMs, atMs]] = row;
+  const [window, releaseAtMs, retryAtMs] = refusal;
+  const status = statusOf(subject, atMs, minute, day);
+  if (outcome === 'admitted') return { outcome, ...status };
+  if (outcome === 'refused') return refusedDecision(status, { window, releaseAtMs, retryAtMs });
+  return bannedDecision(status, { untilMs, level }, { window, releaseAtMs }, outcome === 'newly banned');
 }

@@ -1,20 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import { noteBan } from './bans.ts';
 import { reasonOf } from './connect-redis.ts';
-import { bannedDecisionOf, banOf, decisionOf, snapshotOf } from './decision.ts';
-import { LastDecisions } from './last-decisions.ts';
+import { bannedDecisionOf, lastKnownOf } from './decision.ts';
+import { LastKnown } from './last-known.ts';
 import { LocalShare } from './local-share.ts';
-import type {
-  LastKnownStatus,
-  LimiterObserver,
-  RateLimitDecision,
-  RateLimiter,
-  RateLimitRefusal,
-  RateLimitSnapshot,
+import {
+  type LastKnownStatus,
+  type LimiterObserver,
+  type RateLimitDecision,
+  type RateLimiter,
+  type RateLimitRefusal,
+  type RateLimitSnapshot,
+  reportCheck,
 } from './rate-limiter.ts';
 import { type LimiterStateChange, RedisHealth } from './redis-health.ts';
-import { RedisLimiter, type RedisLimiterOptions } from './redis-limiter.ts';
+import { CALLS_MAX, RedisLimiter } from './redis-limiter.ts';
 import { assertCost, type Subject } from './subject.ts';
+import { SubjectCache } from './subject-cache.ts';
 
 export interface ResilientLimiterOptions {
   /** A separate connection, made by `connectRedis`. Its owner closes it. */
@@ -28,8 +31,21 @@ export interface ResilientLimiterOptions {
   readonly nowMs?: () => number;
 }
 
+/** All that this process knows of a subject. */
+interface SubjectRecord {
+  readonly last: LastKnown;
+  /** What was counted here. `undefined` once Redis knows all of it. */
+  local: LocalShare | undefined;
+}
+
 /** Enough to lie on several masters in a cluster: one that is away must not count as all. */
 const PROBES = Array.from({ length: 8 }, (_, i): Subject => ({ name: `probe:${i}`, perMinute: 1, perDay: undefined }));
+/** Redis is probed this often unless a call has succeeded meanwhile. */
+const PROBE_INTERVAL_MS = 1_000;
+/** How long a start waits for Redis before Redis counts as away. */
+const START_MS = 1_000;
+/** The time is counted in steps of this length: time during which this process did not run is not held against Redis. */
+const START_STEP_MS = 10;
 
 /** The time in milliseconds since the epoch. It is never set back: nothing is remembered for longer than intended. */
 const steadyNowMs = (): number => performance.timeOrigin + performance.now();
@@ -42,31 +58,30 @@ export class ResilientLimiter implements RateLimiter {
   /** Resolves when Redis was reached, or was not reached within a second. Requests may come earlier. */
   readonly started: Promise<void>;
   readonly #options: ResilientLimiterOptions;
+  readonly #records = new SubjectCache<SubjectRecord>();
+  readonly #health = new RedisHealth();
   readonly #redis: RedisLimiter;
-  readonly #health: RedisHealth;
-  readonly #last: LastDecisions;
-  readonly #local: LocalShare;
+  /** For counting here. */
+  readonly #nowMs: () => number;
+  /** For what is remembered. */
+  readonly #steadyNowMs: () => number;
+  readonly #timer: NodeJS.Timeout;
+  /** As last reported. Before the start is over, Redis is expected to be there. */
+  #countedIn: LimiterStateChange['countedIn'] = 'redis';
+  #isStarting = true;
+  #isProbing = false;
 
   constructor(options: ResilientLimiterOptions) {
-    const { redis, instances = 1, onStateChange, observer, nowMs = Date.now } = options;
+    const { redis, observer, nowMs } = options;
     this.#options = options;
-    this.#last = new LastDecisions(options.nowMs ?? steadyNowMs);
-    this.#redis = new RedisLimiter({ redis, nowMs: options.nowMs, onCall: this.#onCall });
-    this.#local = new LocalShare({
-      nowMs,
-      observer,
-      instances,
-      lastStatusOf: (subject) => this.#last.statusOf(subject),
-      debit: (subject, use) => this.#redis.call('debit', subject, use),
-    });
-    this.#health = new RedisHealth({
-      probe: this.#probe,
-      describe: (error) => reasonOf(redis, error),
-      onChange: (change) => onStateChange?.(change),
-    });
-    this.started = this.#health.started;
-    redis.on('ready', this.#onReady);
-    this.#health.probe();
+    this.#nowMs = nowMs ?? Date.now;
+    this.#steadyNowMs = nowMs ?? steadyNowMs;
+    this.#redis = new RedisLimiter({ redis, nowMs, health: this.#health, observer });
+    redis.on('ready', this.#probe);
+    this.#timer = setInterval(() => {
+      if (this.#health.silenceMs >= PROBE_INTERVAL_MS) void this.#probe();
+    }, PROBE_INTERVAL_MS).unref();
+    this.started = this.#start();
   }
 
   /** Whether Redis is away, and requests are counted in the process. */
@@ -76,77 +91,159 @@ export class ResilientLimiter implements RateLimiter {
 
   /** Why Redis is away: one short line without a secret. `undefined` if it is not away. */
   get awayReason(): string | undefined {
-    return this.#health.awayReason;
+    return this.isDegraded ? reasonOf(this.#options.redis, this.#health.lastError) : undefined;
   }
 
   check(subject: Subject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
     assertCost(subject, cost);
-    const refusal = this.#last.refusalOf(subject, this.isDegraded);
+    const refusal = this.#refusalOf(subject, this.isDegraded);
     if (refusal === undefined) {
-      return this.isDegraded ? this.#local.check(subject, cost) : this.#checkInRedis(subject, cost);
+      return this.isDegraded ? this.#checkHere(subject, cost) : this.#checkInRedis(subject, cost);
     }
     this.#options.observer?.onDecision('memory');
     return refusal;
   }
 
   async peek(subject: Subject): Promise<RateLimitSnapshot> {
-    if (this.isDegraded) return this.#local.peek(subject);
+    if (this.isDegraded) return this.#readHere(subject);
     try {
-      const result = await this.#redis.call('read', subject);
-      const snapshot = snapshotOf(result, subject);
+      const snapshot = await this.#follow(this.#redis.peek(subject));
       const ban = bannedDecisionOf(snapshot);
-      if (ban === undefined) this.#last.forgetBan(subject);
-      else this.#last.remember(subject, ban, result.used);
+      if (ban === undefined) this.#records.get(subject)?.last.forgetBan();
+      else this.#recordOf(subject).last.remember(subject, ban, this.#steadyNowMs());
       return snapshot;
     } catch {
-      return this.#local.peek(subject); // #onCall has reported the error
+      return this.#readHere(subject);
     }
   }
 
   lastKnown(subject: Subject): RateLimitRefusal | LastKnownStatus {
-    const refusal = this.#last.refusalOf(subject, this.isDegraded);
+    const refusal = this.#refusalOf(subject, this.isDegraded);
     if (refusal !== undefined) return refusal;
-    return this.isDegraded ? this.#local.lastKnown(subject) : this.#last.statusOf(subject);
+    if (this.isDegraded) return lastKnownOf(this.#readHere(subject));
+    const last = this.#records.get(subject)?.last ?? new LastKnown();
+    return { outcome: 'last known', ...last.statusAt(subject, this.#steadyNowMs()) };
   }
 
   /** Ends the timers. The owner of the connection closes it. */
   close(): void {
-    this.#options.redis.off('ready', this.#onReady);
-    this.#health.close();
+    this.#options.redis.off('ready', this.#probe);
+    clearInterval(this.#timer);
+    this.#isStarting = false;
+  }
+
+  async #start(): Promise<void> {
+    void this.#probe();
+    for (let waitedMs = 0; waitedMs < START_MS && this.isDegraded && this.#isStarting; waitedMs += START_STEP_MS) {
+      await sleep(START_STEP_MS, undefined, { ref: false });
+    }
+    if (!this.#isStarting) return;
+    this.#isStarting = false;
+    this.#reportChange();
+    if (!this.isDegraded) await this.#bringAllBack(); // requests that came earlier
+  }
+
+  #refusalOf(subject: Subject, isAway: boolean): RateLimitRefusal | undefined {
+    return this.#records.get(subject)?.last.refusalAt(subject, this.#steadyNowMs(), isAway);
   }
 
   async #checkInRedis(subject: Subject, cost: number): Promise<RateLimitDecision> {
-    const { redis, observer } = this.#options;
     try {
-      const result = await this.#redis.call('decide', subject, { minute: cost, day: cost });
-      const decision = decisionOf(result, subject);
-      observer?.onDecision('redis');
-      if (decision.outcome === 'banned' && decision.isNew) {
-        const ban = banOf(subject, decision);
-        observer?.onBan(ban);
-        noteBan(redis, ban).catch(() => {}); // the ban is then missing from lists, but in force
-      }
-      void this.#local.bringBack(subject); // never rejects
-      return this.#last.remember(subject, decision, result.used);
+      const decision = await this.#follow(this.#redis.check(subject, cost));
+      const { observer, redis } = this.#options;
+      reportCheck(observer, 'redis', subject, decision);
+      // Without a note, the ban is missing from lists, but in force.
+      if (decision.outcome === 'banned' && decision.isNew) noteBan(redis, subject.name, decision).catch(() => {});
+      const record = this.#recordOf(subject);
+      if (record.local !== undefined) void this.#bringBack(record, record.local);
+      return record.last.remember(subject, decision, this.#steadyNowMs());
     } catch {
-      // #onCall has reported the error. Meanwhile a ban may have become known.
-      return this.#last.refusalOf(subject, true) ?? this.#local.check(subject, cost);
+      // Meanwhile a ban may have become known.
+      return this.#refusalOf(subject, true) ?? this.#checkHere(subject, cost);
     }
   }
 
-  readonly #onCall: NonNullable<RedisLimiterOptions['onCall']> = (durationMs, error) => {
-    this.#options.observer?.onRedisCall(durationMs);
-    if (error !== undefined) {
-      this.#health.failed(error);
-      return;
+  #checkHere(subject: Subject, cost: number): RateLimitDecision {
+    const decision = this.#shareOf(subject).check(subject, cost, this.#nowMs());
+    reportCheck(this.#options.observer, 'process', subject, decision);
+    return decision;
+  }
+
+  #readHere(subject: Subject): RateLimitSnapshot {
+    return this.#shareOf(subject).read(subject, this.#nowMs());
+  }
+
+  #recordOf(subject: Subject): SubjectRecord {
+    const record = this.#records.get(subject) ?? { last: new LastKnown(), local: undefined };
+    this.#records.set(subject, record);
+    return record;
+  }
+
+  /** Begins to count a subject here if necessary. */
+  #shareOf(subject: Subject): LocalShare {
+    const { instances = 1 } = this.#options;
+    const record = this.#recordOf(subject);
+    record.local ??= new LocalShare(
+      subject,
+      instances,
+      record.last.statusAt(subject, this.#steadyNowMs()),
+      this.#nowMs(),
+    );
+    return record.local;
+  }
+
+  /** Debits in Redis the admitted units of every subject. */
+  async #bringAllBack(): Promise<void> {
+    const all = this.#records.values();
+    while (all.length > 0) {
+      // One call of the script at a time: requests need not wait behind all of them.
+      const some = all.splice(0, CALLS_MAX);
+      await Promise.all(some.map((record) => record.local && this.#bringBack(record, record.local)));
     }
-    const wasAway = this.isDegraded;
-    this.#health.succeeded();
-    if (wasAway) void this.#local.bringAllBack();
+  }
+
+  /** Debits in Redis the admitted units of a subject. Never rejects. */
+  async #bringBack(record: SubjectRecord, local: LocalShare): Promise<void> {
+    const use = local.takeAdmitted(this.#nowMs());
+    if (use === undefined) return;
+    let failure: unknown;
+    try {
+      if (use.day > 0) await this.#follow(this.#redis.debit(local.subject, use));
+    } catch (error) {
+      failure = error;
+    }
+    if (local.settle(use, failure)) record.local = undefined;
+  }
+
+  /** Waits for a call of Redis, and does what follows from its end for all calls. */
+  async #follow<Result>(call: Promise<Result>): Promise<Result> {
+    try {
+      return await call;
+    } finally {
+      if (this.#health.isSuspect) void this.#probe();
+      this.#reportChange();
+    }
+  }
+
+  #reportChange(): void {
+    const { isDegraded, awayReason: reason = 'Redis responds' } = this;
+    const countedIn = isDegraded ? 'process' : 'redis';
+    if (this.#isStarting || countedIn === this.#countedIn) return;
+    this.#countedIn = countedIn;
+    this.#options.onStateChange?.({ countedIn, reason });
+    if (!isDegraded) void this.#bringAllBack();
+  }
+
+  /** Writes that count nothing: Redis refuses them if it would refuse a check. Never rejects. */
+  readonly #probe = async (): Promise<void> => {
+    if (this.#isProbing) return;
+    this.#isProbing = true;
+    try {
+      await Promise.any(PROBES.map((subject) => this.#redis.debit(subject, { minute: 0, day: 0 })));
+    } catch {
+      this.#health.probeFailed();
+    }
+    this.#isProbing = false;
+    this.#reportChange();
   };
-
-  readonly #onReady = (): void => this.#health.probe();
-
-  /** Writes that count nothing: Redis refuses them if it would refuse a check. */
-  readonly #probe = (): Promise<unknown> => Promise.any(PROBES.map((subject) => this.#redis.call('debit', subject)));
 }

@@ -3,9 +3,9 @@ import { createTestRedis, type TestRedis } from '@petstore/testing';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { advance, debit, decide, lift, newState, type State } from '../src/algorithm.ts';
-import { type Result, type Row, readRow, resultOf } from '../src/decision.ts';
-import type { Operation } from '../src/redis-limiter.ts';
+import { advance, debit, decide, newState, read, type State } from '../src/algorithm.ts';
+import { decisionOf, type Operation, type Row, snapshotOf } from '../src/redis-limiter.ts';
+import { refusalsMaxOf } from '../src/subject.ts';
 import { type Call, Model } from './support/model.ts';
 import { PROPERTY_RUNS } from './support/traffic.ts';
 
@@ -58,13 +58,14 @@ const histories = fc.record({
 });
 
 /** What the functions in the process make of a call. */
-function apply(state: State, { operation, limits, use: [a, b] }: Call, now: number): Result {
+function apply(state: State, { operation, limits, use: [a, b] }: Call, now: number) {
   advance(state, now);
   const subject = { name: '', ...limits };
-  if (operation === 'decide') return resultOf(state, subject, now, decide(state, limits, a, now));
-  if (operation === 'debit') debit(state, limits, { minute: a, day: b }, now);
-  if (operation === 'lift') lift(state);
-  return resultOf(state, subject, now);
+  if (operation === 'decide') return decide(state, subject, { cost: a, refusalsMax: refusalsMaxOf(subject) }, now);
+  if (operation === 'debit') debit(state, subject, { minute: a, day: b }, now);
+  // Operators lift bans only in Redis.
+  if (operation === 'lift') Object.assign(state, { refusals: newState().refusals, level: 0, bannedUntil: 0 });
+  return read(state, subject, now);
 }
 
 test('the script in Redis, the functions in the process and the plain model decide alike', async () => {
@@ -83,15 +84,17 @@ test('the script in Redis, the functions in the process and the plain model deci
       if (operation === 'decide') use[0] = Math.min(cost, perMinute, perDay ?? cost);
       if (operation === 'debit') use.splice(0, 2, cost, dayCost);
       const keys = new Array<string>(times).fill(key);
-      const values = [operation, perMinute, perDay ?? '', ...use];
-      const rows = await redis.eval(SCRIPT, times, ...keys, now, ...keys.flatMap(() => values));
+      const subject = { name: key, ...limits };
+      const second = operation === 'decide' ? (refusalsMaxOf(subject) ?? '') : use[1];
+      const values = [operation, perMinute, perDay ?? '', use[0], second];
+      const rows = (await redis.eval(SCRIPT, times, ...keys, now, ...keys.flatMap(() => values))) as Row[]; // as the script describes them
       if (operation !== 'read') expect(await redis.pttl(key)).toBeGreaterThan(KEPT_MS - 10_000);
       await redis.persist(key); // its time to live runs by the real clock
-      const results = (rows as Row[]).map(readRow);
+      const results = rows.map((row) => (operation === 'decide' ? decisionOf : snapshotOf)(row, subject));
       const call = { operation, limits, use };
       const isRead = operation === 'read'; // it changes nothing
       expect(results).toEqual(keys.map(() => apply(isRead ? structuredClone(state) : state, call, now)));
-      expect(results).toEqual(keys.map(() => (isRead ? model.copy() : model).apply(call, now)));
+      expect(rows).toEqual(keys.map(() => (isRead ? model.copy() : model).apply(call, now)));
       calls += times;
     }
   });

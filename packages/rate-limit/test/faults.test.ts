@@ -1,8 +1,10 @@
+import { startRedisServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import type { LimiterStateChange } from '../src/index.ts';
+import { connectRedis, type LimiterStateChange } from '../src/index.ts';
 import {
   eventually,
   movableClock,
+  openLimiter,
   openScenario,
   PATIENT,
   runUnderLoad,
@@ -34,7 +36,9 @@ describe('when Redis', () => {
     await server.restart(); // with nothing in it
     await untilInUse(limiter);
     // What was counted there before is forgiven.
-    await eventually(async () => expect((await limiter.peek(subject)).used).toEqual({ minute: 100, day: 100 }));
+    await eventually(async () =>
+      expect(await limiter.peek(subject)).toMatchObject({ minute: { used: 100 }, day: { used: 100 } }),
+    );
     expect(countedIn(changes)).toEqual(['process', 'redis']);
   });
 
@@ -64,7 +68,7 @@ describe('when Redis', () => {
     });
     expect(longestWaitMs).toBeLessThan(PATIENT.timeoutMs);
     expect(admitted).toBe(decisions.length);
-    expect((await limiter.peek(subject)).used.minute).toBe(admitted);
+    expect((await limiter.peek(subject)).minute.used).toBe(admitted);
     expect(changes).toEqual([]);
   });
 
@@ -84,7 +88,9 @@ describe('when Redis', () => {
     await scenario.command('CONFIG', 'SET', 'maxmemory', '0');
     await untilInUse(limiter);
     // Nothing was lost, and what was refused was not counted: all 300 are there.
-    await eventually(async () => expect((await limiter.peek(subject)).used).toEqual({ minute: 300, day: 300 }));
+    await eventually(async () =>
+      expect(await limiter.peek(subject)).toMatchObject({ minute: { used: 300 }, day: { used: 300 } }),
+    );
     expect(countedIn(changes)).toEqual(['process', 'redis']);
   });
 });
@@ -106,7 +112,26 @@ describe('while Redis is away', () => {
     expect(await admittedOf(unused)).toBe(10);
     expect(await admittedOf(address)).toBe(19);
     expect(await limiter.check(used, 1)).toMatchObject({ minute: { limit: 100, remaining: 0 } });
-    expect((await limiter.check(newKey(300, 300), 200)).outcome).toBe('admitted'); // a batch that fits no share
+    expect(await limiter.check(newKey(300, 300), 101)).toMatchObject({ outcome: 'refused', retryAfterSeconds: 1 });
+  });
+
+  test('ten instances admit a limit once between them, however batches are cut', async () => {
+    await using server = await startRedisServer();
+    const location = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
+    const opened = await Promise.all(
+      Array.from({ length: 10 }, () => openLimiter({ redis: connectRedis(location, PATIENT), instances: 10 })),
+    );
+    await server.kill();
+    const key = newKey(60, 1_000);
+    const admittedOf = async (cost: number) => {
+      const decisions = await Promise.all(opened.map(({ limiter }) => limiter.check(key, cost)));
+      return decisions.filter(({ outcome }) => outcome === 'admitted').length * cost;
+    };
+    expect(await admittedOf(60)).toBe(0);
+    expect(await admittedOf(7)).toBe(0);
+    expect(await admittedOf(6)).toBe(60);
+    expect(await admittedOf(1)).toBe(0);
+    for (const each of opened) each[Symbol.dispose]();
   });
 
   test('requests are counted from where Redis last left them, each time anew', async () => {
@@ -168,7 +193,9 @@ describe('while Redis is away', () => {
     await server.restart();
     await untilInUse(limiter);
     for (const subject of subjects) {
-      await eventually(async () => expect((await limiter.peek(subject)).used).toEqual({ minute: 9, day: 9 }));
+      await eventually(async () =>
+        expect(await limiter.peek(subject)).toMatchObject({ minute: { used: 9 }, day: { used: 9 } }),
+      );
     }
   });
 });

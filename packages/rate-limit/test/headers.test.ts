@@ -7,8 +7,8 @@ import {
 } from '../src/index.ts';
 
 const T0 = 1_700_000_000_000;
-const minute = { limit: 60, remaining: 5, resetAtMs: T0 + 12_345 };
-const day = { limit: 1_000, remaining: 700, resetAtMs: T0 + 3_600_001 };
+const minute = { limit: 60, used: 55, remaining: 5, resetAtMs: T0 + 12_345 };
+const day = { limit: 1_000, used: 300, remaining: 700, resetAtMs: T0 + 3_600_001 };
 const admitted: RateLimitDecision = { outcome: 'admitted', atMs: T0, minute, day };
 const refusal = {
   atMs: T0,
@@ -111,7 +111,6 @@ describe('a snapshot', () => {
     atMs: T0,
     minute: { ...minute, remaining: 0 },
     day: undefined,
-    used: { minute: 60, day: undefined },
     refusals: 0,
     ban: undefined,
   };

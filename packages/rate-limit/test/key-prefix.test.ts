@@ -42,7 +42,6 @@ test('two deployments with prefixes of their own share a Redis and see nothing o
   expect(names.filter((name) => !name.includes('probe')).sort()).toEqual([
     ...named('clinic:'),
     ...named(''),
-    'shop:limits:lifts',
     ...named('shop:'),
   ]);
 });

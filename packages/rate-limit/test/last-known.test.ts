@@ -1,7 +1,7 @@
 import { createTestRedis, PATIENTLY, type TestRedis } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { bannedDecisionOf, connectRedis, ResilientLimiter } from '../src/index.ts';
-import { LastDecisions } from '../src/last-decisions.ts';
+import { LastKnown } from '../src/last-known.ts';
 import { movableClock, PATIENT } from './support/fault-scenario.ts';
 import { hammer } from './support/hammer.ts';
 import { checkState } from './support/state.ts';
@@ -36,32 +36,24 @@ async function openLimiter() {
   };
 }
 
-/** A memory by a clock that is moved by hand. */
-function openMemory() {
-  const time = { nowMs: T0 };
-  return { memory: new LastDecisions(() => time.nowMs), time };
-}
-
 describe('an address over its limit', () => {
   test('is refused from memory until its next unit is freed, with the same time to retry at', () => {
     const address = newAddress();
-    const { memory, time } = openMemory();
+    const memory = new LastKnown();
     let state = checkState(undefined, address, 1, T0).state;
     for (let i = 1; i < 60; i++) state = checkState(state, address, 1, T0 + i * 100).state;
     const { decision } = checkState(state, address, 1, T0 + 6_000);
     if (decision.outcome !== 'refused') throw new Error('61 requests do not fit');
-    memory.remember(address, decision, { minute: 60, day: 0 });
+    memory.remember(address, decision, T0);
     const retryAtMs = decision.atMs + decision.retryAfterSeconds * 1_000;
     const lastMs = decision.releaseAtMs - decision.atMs - 1;
     for (const afterMs of [0, 1, 20_000, lastMs]) {
-      time.nowMs = T0 + afterMs;
-      const refusal = memory.refusalOf(address, false);
+      const refusal = memory.refusalAt(address, T0 + afterMs, false);
       expect(refusal).toMatchObject({ outcome: 'refused', atMs: decision.atMs + afterMs });
       const seconds = Math.max(1, Math.ceil((retryAtMs - decision.atMs - afterMs) / 1_000));
       expect(refusal?.retryAfterSeconds).toBe(seconds);
     }
-    time.nowMs = T0 + lastMs + 1;
-    expect(memory.refusalOf(address, false)).toBeUndefined();
+    expect(memory.refusalAt(address, T0 + lastMs + 1, false)).toBeUndefined();
     // There is room again, as the limiter itself says.
     expect(checkState(state, address, 1, decision.releaseAtMs).decision.outcome).toBe('admitted');
   });
@@ -100,19 +92,16 @@ describe('a ban', () => {
 describe('a status without asking Redis', () => {
   test('shows no more than remained, until all must have left the window', () => {
     const key = newKey(60, 1_000);
-    const { memory, time } = openMemory();
-    memory.remember(key, checkState(undefined, key, 5, T0).decision, { minute: 5, day: 5 });
-    time.nowMs = T0 + 30_000;
-    expect(memory.statusOf(key)).toMatchObject({
+    const memory = new LastKnown();
+    memory.remember(key, checkState(undefined, key, 5, T0).decision, T0);
+    expect(memory.statusAt(key, T0 + 30_000)).toMatchObject({
       minute: { remaining: 55, resetAtMs: T0 + 61_000 },
       day: { remaining: 995 },
     });
-    time.nowMs = T0 + 61_000;
-    expect(memory.statusOf(key)).toMatchObject({ minute: { remaining: 60 }, day: { remaining: 995 } });
+    expect(memory.statusAt(key, T0 + 61_000)).toMatchObject({ minute: { remaining: 60 }, day: { remaining: 995 } });
     // Another plan since.
-    time.nowMs = T0;
-    expect(memory.statusOf({ ...key, perMinute: 10 })).toMatchObject({ minute: { limit: 10, remaining: 5 } });
-    expect(memory.statusOf({ ...key, perMinute: 80 })).toMatchObject({ minute: { limit: 80, remaining: 75 } });
+    expect(memory.statusAt({ ...key, perMinute: 10 }, T0)).toMatchObject({ minute: { limit: 10, remaining: 5 } });
+    expect(memory.statusAt({ ...key, perMinute: 80 }, T0)).toMatchObject({ minute: { limit: 80, remaining: 75 } });
   });
 
   test('is that of the process while Redis is away', async () => {
@@ -132,11 +121,10 @@ describe('a status without asking Redis', () => {
 
   test('goes by the clock of Redis, however far that is from the one of the process', () => {
     const key = newKey(60, 1_000);
-    const { memory, time } = openMemory();
-    memory.remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision, { minute: 5, day: 5 });
-    expect(memory.statusOf(key)).toMatchObject({ atMs: T0 - 7_200_000, minute: { remaining: 55 } });
-    time.nowMs += 61_000;
-    expect(memory.statusOf(key)).toMatchObject({ minute: { remaining: 60 } });
+    const memory = new LastKnown();
+    memory.remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision, T0);
+    expect(memory.statusAt(key, T0)).toMatchObject({ atMs: T0 - 7_200_000, minute: { remaining: 55 } });
+    expect(memory.statusAt(key, T0 + 61_000)).toMatchObject({ minute: { remaining: 60 } });
   });
 });
 
@@ -157,10 +145,10 @@ test('a clock of this process that is set back makes no refusal last for longer'
 });
 
 test('a limit that was used up by a clock that has been set back is no longer', () => {
-  const { memory } = openMemory();
+  const memory = new LastKnown();
   const key = newKey(10, 100);
   const { decision } = checkState(undefined, key, 10, T0 + 7_200_000);
-  memory.remember(key, decision, { minute: 10, day: 10 });
+  memory.remember(key, decision, T0);
   const later = checkState(undefined, key, 1, T0).decision;
-  expect(memory.remember(key, later, { minute: 1, day: 1 }).outcome).toBe('admitted');
+  expect(memory.remember(key, later, T0).outcome).toBe('admitted');
 });

@@ -1,79 +1,89 @@
 import { expect, test } from 'vitest';
-import type { Use } from '../src/algorithm.ts';
-import { LocalShare, type LocalShareOptions } from '../src/local-share.ts';
-import type { Subject } from '../src/subject.ts';
+import { connectRedis } from '../src/index.ts';
+import { LastKnown } from '../src/last-known.ts';
+import { LocalShare } from '../src/local-share.ts';
+import { RedisLimiter } from '../src/redis-limiter.ts';
+import { refusalsMaxOf } from '../src/subject.ts';
 import { newKey } from './support/traffic.ts';
 
 const NOW_MS = 1_700_000_000_000;
 
 /** A share of limits of which Redis has used nothing. */
-const openShare = (instances: number, debit: LocalShareOptions['debit'], nowMs = () => NOW_MS): LocalShare =>
-  new LocalShare({
-    nowMs,
-    instances,
-    debit,
-    lastStatusOf: ({ perMinute, perDay = 0 }: Subject) => ({
-      outcome: 'last known',
-      atMs: NOW_MS,
-      minute: { limit: perMinute, remaining: perMinute, resetAtMs: NOW_MS },
-      day: { limit: perDay, remaining: perDay, resetAtMs: NOW_MS },
-    }),
-  });
+function openShare({ instances = 1, perMinute = 10, perDay = 100 } = {}) {
+  const subject = newKey(perMinute, perDay);
+  const share = new LocalShare(subject, instances, new LastKnown().statusAt(subject, NOW_MS), NOW_MS);
+  return { subject, share, check: (cost: number, nowMs = NOW_MS) => share.check(subject, cost, nowMs) };
+}
 
 test('a pool that obeys is not banned at any of several instances: bans go by the whole limit', () => {
-  const share = openShare(4, async () => {});
-  const subject = newKey(300, 100_000);
-  const outcomes = Array.from({ length: 75 + 600 }, () => share.check(subject, 1).outcome);
+  const { check } = openShare({ instances: 4, perMinute: 300, perDay: 100_000 });
+  const outcomes = Array.from({ length: 75 + 600 }, () => check(1).outcome);
   expect(outcomes.filter((outcome) => outcome === 'admitted')).toHaveLength(75);
   expect(outcomes.filter((outcome) => outcome === 'banned')).toEqual([]);
-  expect(share.check(subject, 1).outcome).toBe('banned');
+  expect(check(1).outcome).toBe('banned');
 });
 
 test.each([
-  ['that Redis refused', Object.assign(new Error('OOM command not allowed'), { name: 'ReplyError' }), [5, 5]],
-  ['that was not sent', new Error("Stream isn't writeable and enableOfflineQueue options is false"), [5, 5]],
-  ['that timed out', new Error('Command timed out'), [5]],
-  ['whose connection was lost', new Error('Connection is closed.'), [5]],
-])('a debit %s is sent again only if it cannot have run', async (_, failure, expected) => {
-  const sent: number[] = [];
-  const share = openShare(1, async (_subject, { day }) => {
-    sent.push(day);
-    if (sent.length === 1) throw failure;
-  });
-  const subject = newKey(10, 100);
-  share.check(subject, 5);
-  await share.bringBack(subject);
-  await share.bringBack(subject);
-  await share.bringBack(subject);
-  expect(sent).toEqual(expected);
+  ['minute', { instances: 10, perMinute: 60, perDay: 1_000 }, 7],
+  ['day', { instances: 10, perMinute: 1_000, perDay: 60 }, 7],
+  ['minute', { instances: 1_000, perMinute: 60, perDay: 1_000 }, 2], // the share of each is 1
+])(
+  'a batch beyond the share is asked to come back in a second, and never leads to a ban: %s',
+  (window, limits, cost) => {
+    const { subject, share, check } = openShare(limits);
+    for (let i = 0; i <= 2 * (refusalsMaxOf(subject) ?? 0); i++) {
+      const told = { outcome: 'refused', limitingWindow: window, retryAtMs: NOW_MS + 1_000, retryAfterSeconds: 1 };
+      expect(check(cost)).toMatchObject(told);
+    }
+    expect(share.read(subject, NOW_MS)).toMatchObject({ refusals: 0, minute: { used: 0 }, day: { used: 0 } });
+    expect(check(cost - 1).outcome, 'a share is at least one').toBe('admitted');
+  },
+);
+
+test('a batch beyond the share does not pass a ban', () => {
+  const { check } = openShare({ instances: 2 });
+  for (let i = 0; i < 5 + 251; i++) check(1);
+  expect(check(6)).toMatchObject({ outcome: 'banned', isNew: false, level: 1 });
 });
 
-test('what is admitted while a debit is under way is debited after it', async () => {
-  const sent: number[] = [];
-  const underWay = Promise.withResolvers<void>();
-  const share = openShare(1, async (_subject, { day }) => {
-    sent.push(day);
-    await underWay.promise;
-  });
-  const subject = newKey(10, 100);
-  share.check(subject, 5);
-  const first = share.bringBack(subject);
-  await share.bringBack(subject); // not sent twice
-  share.check(subject, 2);
-  underWay.resolve();
-  await first;
-  await share.bringBack(subject);
-  expect(sent).toEqual([5, 2]);
+/** How ioredis fails where nothing can be sent: a release that says it in other words would lose admitted units. */
+async function sendToNobody(): Promise<unknown> {
+  const redis = connectRedis({ type: 'single', host: '127.0.0.1', port: 1, database: 0, tls: false });
+  const failure = await new RedisLimiter({ redis }).peek(newKey(10, 100)).catch((error: unknown) => error);
+  redis.disconnect();
+  return failure;
+}
+
+test.each([
+  ['that Redis refused', async () => Object.assign(new Error('OOM command not allowed'), { name: 'ReplyError' }), 5],
+  ['that was not sent', sendToNobody, 5],
+  ['that timed out', async () => new Error('Command timed out'), 0],
+  ['whose connection was lost', async () => new Error('Connection is closed.'), 0],
+])('a debit %s is sent again only if it cannot have run', async (_, fail, sentAgain) => {
+  const { share, check } = openShare();
+  check(5);
+  const use = share.takeAdmitted(NOW_MS) ?? expect.fail();
+  expect(use).toEqual({ minute: 5, day: 5 });
+  expect(share.settle(use, await fail())).toBe(false);
+  const again = share.takeAdmitted(NOW_MS) ?? expect.fail();
+  expect(again.day).toBe(sentAgain);
+  expect(share.settle(again)).toBe(true);
 });
 
-test('what has left the minute meanwhile is debited to the day alone', async () => {
-  const sent: Use[] = [];
-  let nowMs = NOW_MS;
-  const debit: LocalShareOptions['debit'] = async (_subject, use) => void sent.push(use);
-  const share = openShare(1, debit, () => nowMs);
-  const subject = newKey(10, 100);
-  share.check(subject, 5);
-  nowMs += 61_000;
-  await share.bringBack(subject);
-  expect(sent).toEqual([{ minute: 0, day: 5 }]);
+test('what is admitted while a debit is under way is debited after it', () => {
+  const { share, check } = openShare();
+  check(5);
+  const first = share.takeAdmitted(NOW_MS) ?? expect.fail();
+  expect(share.takeAdmitted(NOW_MS), 'not sent twice').toBeUndefined();
+  check(2);
+  expect(share.settle(first)).toBe(false);
+  const second = share.takeAdmitted(NOW_MS) ?? expect.fail();
+  expect(second.day).toBe(2);
+  expect(share.settle(second)).toBe(true);
+});
+
+test('what has left the minute meanwhile is debited to the day alone', () => {
+  const { share, check } = openShare();
+  check(5);
+  expect(share.takeAdmitted(NOW_MS + 61_000)).toEqual({ minute: 0, day: 5 });
 });

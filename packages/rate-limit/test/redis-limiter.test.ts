@@ -5,7 +5,6 @@ import { Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Subject } from '../src/index.ts';
 import { RedisLimiter, stateKeyOf } from '../src/redis-limiter.ts';
-import { directly } from './support/direct.ts';
 import { describeLimiter } from './support/limiter-contract.ts';
 import { newAddress, newKey } from './support/traffic.ts';
 
@@ -22,11 +21,19 @@ const T0 = 1_700_000_000_000;
 describeLimiter('the limiter in Redis', () => {
   let nowMs = 0;
   return {
-    limiter: directly(new RedisLimiter({ redis, nowMs: () => nowMs })),
+    limiter: new RedisLimiter({ redis, nowMs: () => nowMs }),
     setNow: (ms) => {
       nowMs = ms;
     },
   };
+});
+
+test('a debit counts, though it does not fit', async () => {
+  const limiter = new RedisLimiter({ redis, nowMs: () => T0 });
+  const subject = newKey(5, 1_000);
+  await limiter.debit(subject, { minute: 7, day: 20 });
+  expect(await limiter.peek(subject)).toMatchObject({ minute: { used: 7, remaining: 0 }, day: { used: 20 } });
+  expect((await limiter.check(subject, 1)).outcome).toBe('refused');
 });
 
 const calls = async (command: string): Promise<number> => {
@@ -35,7 +42,7 @@ const calls = async (command: string): Promise<number> => {
 };
 
 test('a request is one round trip, whatever becomes of it, and requests of one tick share one', async () => {
-  const limiter = directly(new RedisLimiter({ redis }));
+  const limiter = new RedisLimiter({ redis });
   const subject = newKey(2, 10);
   await limiter.check(subject, 1); // the script is known from here on
   const before = await calls('evalsha');
@@ -45,13 +52,13 @@ test('a request is one round trip, whatever becomes of it, and requests of one t
 });
 
 test('goes by the clock of Redis when it is given none', async () => {
-  const { atMs } = await directly(new RedisLimiter({ redis })).check(newKey(5, 5), 1);
+  const { atMs } = await new RedisLimiter({ redis }).check(newKey(5, 5), 1);
   const [seconds] = await redis.time();
   expect(Math.abs(atMs - Number(seconds) * 1000)).toBeLessThan(2_000);
 });
 
 test('every key has a time to live, after every kind of call', async () => {
-  const limiter = directly(new RedisLimiter({ redis }));
+  const limiter = new RedisLimiter({ redis });
   const key = newKey(2, 10);
   const address = newAddress();
   const ttl = ({ name }: Subject) => redis.ttl(stateKeyOf(name));
@@ -75,7 +82,7 @@ test('every key has a time to live, after every kind of call', async () => {
 
 test('a key takes little memory when it is new, and a known most when it is full', async () => {
   let nowMs = T0;
-  const limiter = directly(new RedisLimiter({ redis, nowMs: () => nowMs }));
+  const limiter = new RedisLimiter({ redis, nowMs: () => nowMs });
   const memory = async ({ name }: Subject) => Number(await redis.call('MEMORY', 'USAGE', stateKeyOf(name)));
   const fresh = newKey(60, 1_000);
   await limiter.check(fresh, 1);
@@ -92,7 +99,7 @@ test('a key takes little memory when it is new, and a known most when it is full
 
 test('the level of the longest ban is kept for 24 h after its end', async () => {
   let nowMs = T0;
-  const limiter = directly(new RedisLimiter({ redis, nowMs: () => nowMs }));
+  const limiter = new RedisLimiter({ redis, nowMs: () => nowMs });
   const subject = newKey(1, 1_000);
   for (const level of [1, 2, 3, 4]) {
     let decision = await limiter.check(subject, 1);
@@ -104,7 +111,7 @@ test('the level of the longest ban is kept for 24 h after its end', async () => 
 });
 
 describe('another value under the key of a subject', () => {
-  const limiter = directly(new RedisLimiter({ redis, nowMs: () => T0 }));
+  const limiter = new RedisLimiter({ redis, nowMs: () => T0 });
 
   test.each([
     ['a list', (key: string) => redis.rpush(key, 'a list')],
@@ -130,7 +137,7 @@ describe('another value under the key of a subject', () => {
 test('a user of Redis who may not read is told so, instead of being admitted for ever', async () => {
   await redis.call('ACL', 'SETUSER', 'writer', 'on', '>secret', '~*', '+@all', '-get');
   const writer = new Redis(server.port, { username: 'writer', password: 'secret' });
-  await expect(directly(new RedisLimiter({ redis: writer })).check(newKey(5, 5), 1)).rejects.toThrow(
+  await expect(new RedisLimiter({ redis: writer }).check(newKey(5, 5), 1)).rejects.toThrow(
     /permission|can't run this command/,
   );
   writer.disconnect();
@@ -146,7 +153,7 @@ test('what replies, and is no Redis, is a call that failed', async () => {
   await once(impostor.listen(0, '127.0.0.1'), 'listening');
   const { port } = impostor.address() as AddressInfo; // it listens on TCP
   const client = new Redis(port, { enableReadyCheck: false });
-  await expect(directly(new RedisLimiter({ redis: client })).check(newKey(5, 5), 1)).rejects.toThrow('invalid reply');
+  await expect(new RedisLimiter({ redis: client }).check(newKey(5, 5), 1)).rejects.toThrow('invalid reply');
   client.disconnect();
   impostor.close();
 });

@@ -34,6 +34,7 @@ const byClient = testsOf('packages/client');
 const DECIDE_ORDER = 'packages/domain/src/decide-order.ts';
 const LUA = 'packages/rate-limit/src/limiter.lua';
 const ALGORITHM = 'packages/rate-limit/src/algorithm.ts';
+const SUBJECT = 'packages/rate-limit/src/subject.ts';
 const AUTHENTICATOR = 'packages/api/src/authentication/create-authenticator.ts';
 const ERRORS = 'packages/api/src/errors/to-api-error.ts';
 const COMMANDS = 'packages/persistence/src/orders/apply-commands.ts';
@@ -112,22 +113,22 @@ const LIMITER: readonly Mutant[] = [
   {
     name: 'in the process the minute admits one request too many',
     file: ALGORITHM,
-    from: 'const minuteOver = state.minute.total + cost - limits.perMinute;',
-    to: 'const minuteOver = state.minute.total + cost - limits.perMinute - 1;',
+    from: 'const minuteOver = state.minute.total + cost - subject.perMinute;',
+    to: 'const minuteOver = state.minute.total + cost - subject.perMinute - 1;',
     ...byLimiter('algorithm', 'in-process-limiter'),
   },
   {
     name: 'in Redis no number of refusals leads to a ban',
     file: LUA,
-    from: 'if perDay and state.refusals[1] > max(2 * perMinute, 250) then ban(state, now) end',
-    to: '',
+    from: 'if not refusalsMax or state.refusals[1] <= refusalsMax then',
+    to: 'if true then',
     ...byLimiter('bans'),
   },
   {
-    name: 'in the process callers that come back when they are told to are banned',
-    file: ALGORITHM,
-    from: 'refusals.total > Math.max(2 * wholePerMinute, 250)',
-    to: 'refusals.total > wholePerMinute / 2',
+    name: 'callers that come back when they are told to are banned',
+    file: SUBJECT,
+    from: 'Math.max(2 * perMinute, 250)',
+    to: 'perMinute / 2',
     ...byLimiter('pools', 'algorithm'),
   },
   {
@@ -138,10 +139,10 @@ const LIMITER: readonly Mutant[] = [
     ...byLimiter('bans'),
   },
   {
-    name: 'in the process addresses are banned',
-    file: ALGORITHM,
-    from: 'if (perDay !== undefined && refusals.total',
-    to: 'if (refusals.total',
+    name: 'addresses are banned',
+    file: SUBJECT,
+    from: 'perDay === undefined ? undefined : ',
+    to: '',
     ...byLimiter('in-process-limiter', 'bans'),
   },
   {
@@ -161,8 +162,8 @@ const LIMITER: readonly Mutant[] = [
   {
     name: 'what was admitted while Redis was away is not counted when it is back',
     file: 'packages/rate-limit/src/resilient-limiter.ts',
-    from: 'if (wasAway) void this.#local.bringAllBack();',
-    to: 'if (wasAway) return;',
+    from: 'if (!isDegraded) void this.#bringAllBack();',
+    to: '',
     ...byLimiter('faults', 'local-share'),
   },
 ];

@@ -39,8 +39,8 @@ async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId,
     return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, plan)));
   }, NEEDS);
   if (json) return output.writeJson(snapshotJson(snapshot));
-  const { minute, day, used } = snapshot;
-  const rows = [rowOf('minute', minute, used.minute), ...(day === undefined ? [] : [rowOf('day', day, used.day)])];
+  const { minute, day } = snapshot;
+  const rows = [rowOf('minute', minute), ...(day === undefined ? [] : [rowOf('day', day)])];
   await writeTable(output, rows);
   output.message(describeStanding(snapshot));
 }
@@ -81,7 +81,6 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, fl
   if (flags.json) await output.writeJson({ id, lifted: ban !== undefined, level: ban?.level ?? null, until });
   else if (ban === undefined) output.message(`${id} was not banned; its refusals are reset.`);
   else output.message(`Ban ${ban.level} of ${id}, until ${until}, is lifted.`);
-  if (ban?.isNoted === false) output.message('Redis refused to pass this on to the log of the servers.');
 }
 
 /** @throws CommandError if Redis does not respond */
@@ -102,22 +101,22 @@ async function withLimits<Value>(
 const formatTime = (timeMs: number): string => new Date(timeMs).toISOString();
 
 /** `reset` is a Unix timestamp in seconds, rounded up, as in X-RateLimit-Reset. */
-const windowJson = ({ limit, remaining, resetAtMs }: WindowStatus, used = 0) => ({
+const windowJson = ({ limit, used, remaining, resetAtMs }: WindowStatus) => ({
   limit,
   used,
   remaining,
   reset: Math.ceil(resetAtMs / 1_000),
 });
 
-const snapshotJson = ({ minute, day, used, refusals, ban }: RateLimitSnapshot) => ({
-  minute: windowJson(minute, used.minute),
-  day: day === undefined ? null : windowJson(day, used.day),
+const snapshotJson = ({ minute, day, refusals, ban }: RateLimitSnapshot) => ({
+  minute: windowJson(minute),
+  day: day === undefined ? null : windowJson(day),
   strikes: refusals,
   ban: ban === undefined ? null : { until: formatTime(ban.untilMs), level: ban.level },
 });
 
 /** A window in which nothing was used has no reset. */
-const rowOf = (window: string, { limit, remaining, resetAtMs }: WindowStatus, used = 0) => ({
+const rowOf = (window: string, { limit, used, remaining, resetAtMs }: WindowStatus) => ({
   window,
   limit,
   used,

@@ -107,11 +107,6 @@ export class Metrics {
     labelNames: ['level'],
     registers: this.#registers,
   });
-  readonly bansLifted = new Counter({
-    name: 'petstore_bans_lifted_total',
-    help: 'Bans that operators have lifted, each counted by one server.',
-    registers: this.#registers,
-  });
   readonly #statements = new Histogram({
     name: 'petstore_postgres_statement_duration_seconds',
     help: 'Statements of PostgreSQL, and how long each took with its wait for a connection, by what they are for.',

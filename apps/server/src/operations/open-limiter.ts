@@ -1,13 +1,12 @@
 import { type ApiKeyId, apiKeyIdOf, type Clock } from '@petstore/domain';
 import {
-  BanWatch,
   connectRedis,
+  countBans,
   InProcessLimiter,
   type LimiterObserver,
   type LimiterStateChange,
   type RateLimiter,
   ResilientLimiter,
-  type SubjectBan,
   watchEviction,
 } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
@@ -30,8 +29,6 @@ interface LimitsState {
   readonly awayReason?: string | undefined;
   /** How often counting has moved from Redis to this process or back. */
   readonly modeChanges: number;
-  /** The number of keys that are banned: the same in all servers on one Redis. */
-  readonly bannedKeys: number;
   /** For how long, in sum, a Redis was away, so that this process counted. */
   readonly degradedSeconds: number;
 }
@@ -42,6 +39,8 @@ export interface Limits {
   /** Resolves when Redis was reached or is known to be away. */
   readonly started: Promise<void>;
   readState(): LimitsState;
+  /** The number of keys that are banned: the same in all servers on one Redis. While it is away, the last one known. */
+  countBannedKeys(): Promise<number>;
 }
 
 export interface LimitsOptions {
@@ -76,13 +75,8 @@ export function openLimiter(
   };
   if (target === undefined) {
     const limiter = new InProcessLimiter({ nowMs: () => clock().getTime(), observer });
-    const readState = (): LimitsState => ({
-      mode: 'in-process',
-      modeChanges: 0,
-      bannedKeys: limiter.countBans(),
-      degradedSeconds: 0,
-    });
-    return { limiter, started: Promise.resolve(), readState };
+    const readState = (): LimitsState => ({ mode: 'in-process', modeChanges: 0, degradedSeconds: 0 });
+    return { limiter, started: Promise.resolve(), readState, countBannedKeys: async () => limiter.countBans() };
   }
   let modeChanges = 0;
   let awaySinceMs: number | undefined;
@@ -104,24 +98,16 @@ export function openLimiter(
   watchEviction(redis, (node) => logger.warn(node, EVICTION_RISKS[node.policy] ?? FORGETS));
   const limiter = new ResilientLimiter({ redis, instances, onStateChange, observer });
   resources.defer(() => limiter.close());
-  const onLift = (ban: SubjectBan) => {
-    metrics.bansLifted.inc();
-    logger.warn(describeBan(ban), 'the ban of a key was lifted');
-  };
-  const bans = resources.use(new BanWatch({ redis, onLift }));
   const readState = (): LimitsState => ({
     mode: limiter.isDegraded ? 'degraded' : 'redis',
     awayReason: limiter.awayReason,
     modeChanges,
-    bannedKeys: bans.bannedSubjects,
     degradedSeconds: (wasAwayMs + awayMs()) / 1_000,
   });
-  return { limiter, started: limiter.started, readState };
+  let bannedKeys = 0;
+  const countBannedKeys = async () => {
+    bannedKeys = await countBans(redis).catch(() => bannedKeys);
+    return bannedKeys;
+  };
+  return { limiter, started: limiter.started, readState, countBannedKeys };
 }
-
-/** For the log: the public id of the key, never the key. */
-const describeBan = ({ subject, level, untilMs }: SubjectBan) => ({
-  keyId: apiKeyIdOf(subject),
-  banLevel: level,
-  until: new Date(untilMs).toISOString(),
-});

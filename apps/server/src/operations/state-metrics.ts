@@ -46,7 +46,7 @@ export function addLimitMetrics(registry: Registry, limits: Limits): void {
     ],
     petstore_keys_banned: [
       'Keys that are banned: the same number in all servers on one Redis.',
-      () => limits.readState().bannedKeys,
+      () => limits.countBannedKeys(),
     ],
   });
   new Gauge({
@@ -87,7 +87,7 @@ export function addHttpMetrics(registry: Registry, { connections, requestsInFlig
 }
 
 /** By name: what is measured, in words, and a function that reads it. */
-type MetricTable = Readonly<Record<string, readonly [help: string, read: () => number]>>;
+type MetricTable = Readonly<Record<string, readonly [help: string, read: () => number | Promise<number>]>>;
 
 /** Adds counters, which Prometheus knows by the end of their names, and gauges. */
 function addMetrics(registry: Registry, table: MetricTable): void {
@@ -96,16 +96,17 @@ function addMetrics(registry: Registry, table: MetricTable): void {
     if (name.endsWith('_total')) {
       new Counter({
         ...described,
-        collect() {
+        async collect() {
+          const value = await read();
           this.reset();
-          this.inc(read());
+          this.inc(value);
         },
       });
     } else {
       new Gauge({
         ...described,
-        collect() {
-          this.set(read());
+        async collect() {
+          this.set(await read());
         },
       });
     }

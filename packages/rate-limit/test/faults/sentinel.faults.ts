@@ -44,7 +44,7 @@ test('behind Sentinels, a master that is killed under load fails no request, and
   expect(longestWaitMs).toBeLessThan(WAIT_MAX_MS);
   expect(admitted).toBe(decisions.length);
   expect(changes.map(({ countedIn }) => countedIn)).toEqual(['process', 'redis']);
-  const used = async () => (await limiter.peek(subject)).used.day ?? 0;
+  const used = async () => (await limiter.peek(subject)).day?.used ?? 0;
   // What was counted here while the master was gone was debited at its successor. What that lacks, because it followed
   // behind, is forgiven.
   const here = places.filter((place) => place === 'process').length;

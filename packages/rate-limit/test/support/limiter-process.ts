@@ -1,5 +1,4 @@
 import { Redis } from 'ioredis';
-import { decisionOf } from '../../src/decision.ts';
 import { RedisLimiter } from '../../src/redis-limiter.ts';
 
 // A server, as far as limits go: sends requests for some keys, so many at once, and prints how each ended.
@@ -20,7 +19,7 @@ async function send(): Promise<void> {
   while (sent < Number(requests)) {
     const subject = subjects[sent++ % subjects.length];
     if (subject === undefined) throw new Error('no keys');
-    const decision = decisionOf(await limiter.call('decide', subject, { minute: 1, day: 1 }), subject);
+    const decision = await limiter.check(subject, 1);
     if (decision.outcome === 'admitted') ended.push({ key: subject.name, remaining: decision.minute.remaining });
   }
 }

@@ -1,11 +1,10 @@
-import type { Limits } from '../../src/algorithm.ts';
-import type { Result } from '../../src/decision.ts';
-import type { Operation } from '../../src/redis-limiter.ts';
+import type { Subject } from '../../src/index.ts';
+import type { Operation, Row } from '../../src/redis-limiter.ts';
 
 /** A call of the limiter. */
 export interface Call {
   readonly operation: Operation;
-  readonly limits: Limits;
+  readonly limits: Pick<Subject, 'perMinute' | 'perDay'>;
   /** Two numbers, as the script takes them. */
   readonly use: readonly [number, number];
 }
@@ -27,6 +26,8 @@ const DAY: Window = { bucketMs: 900_000, lengthMs: 86_400_000 };
 const BANS_MS = [60_000, 300_000, 900_000, 3_600_000];
 const DAY_MS = 86_400_000;
 
+type Verdict = [outcome: Row[0], refusal?: NonNullable<Row[5]>];
+
 const sum = (entries: readonly Entry[]): number => entries.reduce((total, { units }) => total + units, 0);
 const floorTo = (ms: number, stepMs: number): number => Math.floor(ms / stepMs) * stepMs;
 
@@ -38,24 +39,19 @@ export class Model {
   #level = 0;
   #bannedUntilMs = 0;
 
-  apply(call: Call, nowMs: number): Result {
+  /** @returns what the script does */
+  apply(call: Call, nowMs: number): Row {
     this.#bringTo(nowMs);
-    const verdict = this.#verdictOf(call, nowMs);
+    const [outcome, ...refusal] = this.#verdictOf(call, nowMs);
     const { perMinute, perDay = 0 } = call.limits;
-    return {
-      verdict: verdict ?? {
-        outcome: 'status',
-        refusals: this.#refusals.length,
-        level: this.#level,
-        bannedUntil: this.#bannedUntilMs,
-      },
-      now: nowMs,
-      used: { minute: sum(this.#minute), day: sum(this.#day) },
-      resets: {
-        minute: this.#resetOf(this.#minute, perMinute, nowMs),
-        day: this.#resetOf(this.#day, perDay, nowMs),
-      },
-    };
+    return [
+      outcome,
+      nowMs,
+      [sum(this.#minute), this.#resetOf(this.#minute, perMinute, nowMs)],
+      [sum(this.#day), this.#resetOf(this.#day, perDay, nowMs)],
+      [this.#refusals.length, this.#level, this.#bannedUntilMs],
+      ...refusal,
+    ];
   }
 
   copy(): Model {
@@ -69,17 +65,17 @@ export class Model {
     return copy;
   }
 
-  #verdictOf({ operation, limits, use: [a, b] }: Call, nowMs: number): Result['verdict'] | undefined {
+  #verdictOf({ operation, limits, use: [a, b] }: Call, nowMs: number): Verdict {
     switch (operation) {
       case 'read':
-        return undefined;
+        return ['status'];
       case 'debit':
         this.#count(limits.perDay, a, b, nowMs);
-        return undefined;
+        return ['status'];
       case 'lift':
         this.#refusals = [];
         this.#level = this.#bannedUntilMs = 0;
-        return undefined;
+        return ['status'];
       case 'decide':
         return this.#decide(limits, a, nowMs);
       default:
@@ -87,7 +83,7 @@ export class Model {
     }
   }
 
-  #decide({ perMinute, perDay }: Limits, cost: number, nowMs: number): Result['verdict'] {
+  #decide({ perMinute, perDay }: Call['limits'], cost: number, nowMs: number): Verdict {
     const minuteOver = sum(this.#minute) + cost - perMinute;
     const dayOver = perDay === undefined ? 0 : sum(this.#day) + cost - perDay;
     const minuteRelease = minuteOver > 0 ? this.#freeAt(this.#minute, minuteOver, nowMs) : nowMs;
@@ -96,14 +92,10 @@ export class Model {
     if (minuteOver > 0) window = 'minute';
     if (dayOver > 0 && (minuteOver <= 0 || dayRelease >= minuteRelease)) window = 'day';
     const release = Math.max(minuteRelease, dayRelease);
-    const banned = (outcome: 'banned' | 'newly banned'): Result['verdict'] => {
-      const end = Math.max(release, this.#bannedUntilMs);
-      return { outcome, window, release: end, retry: end, level: this.#level, bannedUntil: this.#bannedUntilMs };
-    };
-    if (this.#bannedUntilMs > nowMs) return banned('banned');
+    if (this.#bannedUntilMs > nowMs) return ['banned', [window, release, release]];
     if (window === 'none') {
       this.#count(perDay, cost, cost, nowMs);
-      return { outcome: 'admitted' };
+      return ['admitted'];
     }
     const expected = Math.min(minuteOver + this.#refusals.length, sum(this.#minute));
     const retry = window === 'day' ? release : this.#freeAt(this.#minute, expected, nowMs);
@@ -111,12 +103,12 @@ export class Model {
     const countsUntilMs = floorTo(Math.min(told - 2_000, nowMs + 60_000), 10_000);
     if (countsUntilMs > nowMs) this.#refusals.push({ atMs: nowMs, countsUntilMs, units: 1 });
     if (perDay === undefined || this.#refusals.length <= Math.max(2 * perMinute, 250)) {
-      return { outcome: 'refused', window, release, retry };
+      return ['refused', [window, release, retry]];
     }
     this.#refusals = [];
     this.#level = Math.min(this.#level + 1, BANS_MS.length);
     this.#bannedUntilMs = nowMs + this.#banMs;
-    return banned('newly banned');
+    return ['newly banned', [window, release, release]];
   }
 
   get #banMs(): number {

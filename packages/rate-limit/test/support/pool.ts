@@ -1,6 +1,6 @@
 import { advance, decide, newState } from '../../src/algorithm.ts';
-import { decisionOf, resultOf } from '../../src/decision.ts';
 import type { RateLimitDecision, RateLimitRefusal } from '../../src/index.ts';
+import { refusalsMaxOf } from '../../src/subject.ts';
 import { newKey } from './traffic.ts';
 
 const START_MS = 1_700_000_000_000;
@@ -48,8 +48,8 @@ export function* runPool(pool: Pool): Generator<PoolEvent> {
   for (;;) {
     const { atMs, item: worker } = schedule.takeNext();
     advance(state, atMs);
-    const verdict = decide(state, subject, 1 + Math.floor(random() * costMax), atMs);
-    const decision = decisionOf(resultOf(state, subject, atMs, verdict), subject);
+    const request = { cost: 1 + Math.floor(random() * costMax), refusalsMax: refusalsMaxOf(subject) };
+    const decision = decide(state, subject, request, atMs);
     yield { atMs: atMs - START_MS, worker: worker.index, decision };
     const isAdmitted = decision.outcome === 'admitted';
     const pauseMs = isAdmitted ? thinkMs(random) : waitMs(decision, worker);

@@ -1,7 +1,7 @@
-import { startRedisServer } from '@petstore/testing';
+import { findFreePort, startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
 
-type Server = Awaited<ReturnType<typeof startRedisServer>>;
+type Server = Awaited<ReturnType<typeof startNode>>;
 
 const MASTERS = 3;
 const HOST = '127.0.0.1';
@@ -16,16 +16,30 @@ const NODE_CONFIG = {
   databases: 1,
 };
 
-/** Six real servers on the loopback interface: three masters, and a replica of each. */
-export async function startRedisCluster() {
-  const servers = await Promise.all(
-    Array.from({ length: 2 * MASTERS }, () => startRedisServer({ config: NODE_CONFIG })),
-  );
+/** What a node of a cluster is, besides its own ports. */
+type TlsConfig = Readonly<Record<string, string>>;
+
+/** Its administration goes by `port`, without TLS. Nodes know each other, and are known to clients, by `nodePort`. */
+async function startNode(tls: TlsConfig | undefined) {
+  const tlsPort = tls === undefined ? undefined : await findFreePort();
+  const ofTls =
+    tlsPort === undefined ? {} : { ...tls, 'tls-port': tlsPort, 'tls-cluster': 'yes', 'tls-replication': 'yes' };
+  const server = await startRedisServer({ config: { ...NODE_CONFIG, ...ofTls } });
+  return Object.assign(server, { nodePort: tlsPort ?? server.port });
+}
+
+/**
+ * Six real servers on the loopback interface: three masters, and a replica of each.
+ *
+ * @param tls directives with which the nodes speak TLS
+ */
+export async function startRedisCluster(tls?: TlsConfig) {
+  const servers = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startNode(tls)));
   for (const [i, server] of servers.entries()) {
     await ask([server], async (client) => {
       await client.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
       if (i < MASTERS) await client.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(i), firstSlot(i + 1) - 1);
-      for (const earlier of servers.slice(0, i)) await client.call('CLUSTER', 'MEET', HOST, earlier.port);
+      for (const earlier of servers.slice(0, i)) await client.call('CLUSTER', 'MEET', HOST, earlier.nodePort);
     });
   }
   await Promise.all(servers.map((server) => waitUntil(server, knowsAllNodes)));
@@ -41,7 +55,9 @@ export async function startRedisCluster() {
     return server;
   };
   return {
+    /** Without TLS. */
     nodes: servers.map(({ port }) => ({ host: HOST, port })),
+    nodePorts: servers.map(({ nodePort }) => nodePort),
     async findMaster(key: string): Promise<Server> {
       const port = await ask(servers, async (client) => {
         const slot = await client.cluster('KEYSLOT', key);

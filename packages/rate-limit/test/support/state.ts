@@ -1,6 +1,6 @@
-import { advance, decide, newState, type State } from '../../src/algorithm.ts';
-import { decisionOf, resultOf, snapshotOf as toSnapshot } from '../../src/decision.ts';
-import type { RateLimitDecision, RateLimitSnapshot, Subject } from '../../src/index.ts';
+import { advance, decide, newState, read, type State } from '../../src/algorithm.ts';
+import type { RateLimitDecision, RateLimitSnapshot, RateLimitStatus, Subject } from '../../src/index.ts';
+import { refusalsMaxOf } from '../../src/subject.ts';
 
 // The algorithm as functions that leave the state they are given as it is.
 
@@ -17,9 +17,10 @@ function stateAt(state: State | undefined, nowMs: number): State {
 
 export function checkState(before: State | undefined, subject: Subject, cost: number, nowMs: number): Step {
   const state = stateAt(before, nowMs);
-  const verdict = decide(state, subject, cost, nowMs);
-  return { state, decision: decisionOf(resultOf(state, subject, nowMs, verdict), subject) };
+  return { state, decision: decide(state, subject, { cost, refusalsMax: refusalsMaxOf(subject) }, nowMs) };
 }
 
 export const snapshotOf = (state: State | undefined, subject: Subject, nowMs: number): RateLimitSnapshot =>
-  toSnapshot(resultOf(stateAt(state, nowMs), subject, nowMs), subject);
+  read(stateAt(state, nowMs), subject, nowMs);
+
+export const usedOf = ({ minute, day }: RateLimitStatus) => ({ minute: minute.used, day: day?.used });

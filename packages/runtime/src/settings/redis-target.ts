@@ -16,7 +16,8 @@ export type RedisTarget =
 interface RedisAccess {
   readonly username?: string;
   readonly password?: string;
-  readonly tls: boolean;
+  /** `'unverified'`: TLS with any certificate. */
+  readonly tls: boolean | 'unverified';
 }
 
 interface HostAndPort {
@@ -32,11 +33,48 @@ const SENTINEL_PORT = 26379;
  * - `redis://[user:password@]host[:port][/database]`, or `rediss://` for TLS;
  * - several of these, separated by commas, for a cluster, which has one user, one password and no database numbers;
  * - `redis+sentinel://[user:password@]host[:port],host[:port]/master-name[/database]`, or `rediss+sentinel://`. The
- *   user and password are those of Redis; the Sentinels are used without credentials.
+ *   user and password are those of Redis; the Sentinels are used without credentials;
+ * - with TLS, `?tls_verify=none` at the end, or at the end of any of several URLs: no certificate is verified.
  *
  * @returns `undefined` if the text is none of these
  */
 export function parseRedisTarget(text: string): RedisTarget | undefined {
+  const target = parseLocation(text.replace(PARAMETERS, ''));
+  return target && parametersOf(text).length > 0 ? { ...target, tls: 'unverified' } : target;
+}
+
+/** The parameters of a URL, or of each of several. */
+const PARAMETERS = /\?[^,#]*/g;
+
+const parametersOf = (text: string): readonly string[] =>
+  (text.match(PARAMETERS) ?? []).flatMap((query) => query.slice(1).split('&')).filter(Boolean);
+
+/**
+ * Finds a parameter that is not understood. Passing over it could mean to trust more, or less, than the operator wants.
+ *
+ * @returns a clause for a message, which contains no part of the URL except the name of a parameter
+ */
+export function findRedisUrlProblem(text: string): string | undefined {
+  const parameters = parametersOf(text);
+  // A question mark in a password ends the part that names the host.
+  if (parameters.some((parameter) => parameter.includes('@'))) {
+    return 'it holds an @ behind a question mark; in a user or password / ? # must be written as %2F %3F %23';
+  }
+  const unknown = parameters.find((parameter) => !parameter.startsWith('tls_verify='));
+  if (unknown !== undefined) {
+    const [, name = 'without a value'] = /^(\w{1,40})=/.exec(unknown) ?? [];
+    return `its parameter ${name} is not understood; the only parameter is tls_verify=none`;
+  }
+  if (parameters.some((parameter) => parameter !== 'tls_verify=none')) {
+    return 'its tls_verify must be none; without it, certificates are verified';
+  }
+  if (parameters.length > 0 && !text.startsWith('rediss')) {
+    return 'its tls_verify has no effect without TLS; write rediss: for redis:, or leave it out';
+  }
+  return undefined;
+}
+
+function parseLocation(text: string): RedisTarget | undefined {
   const sentinel = /^(rediss?)\+sentinel:\/\/((?:[^@/]*@)?)([^@/?#]+)\/([\w.-]+)((?:\/\d{1,5})?)$/.exec(text);
   if (sentinel !== null) {
     const [, scheme, user, hosts = '', masterName = '', database] = sentinel;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findUrlProblem, parseDatabaseUrls } from './database-urls.ts';
-import { parseRedisTarget } from './redis-target.ts';
+import { findRedisUrlProblem, parseRedisTarget } from './redis-target.ts';
 import * as values from './values.ts';
 
 /** The description of a setting in messages and in docs/operations.md. */
@@ -93,17 +93,31 @@ export const settingsSchema = z.object({
       'the most connections that a server opens for its requests. If PostgreSQL has no room for as many, requests wait ' +
       'for those there are, and one line says so',
   }),
-  redis: setting('REDIS_URL', values.parsedBy(parseRedisTarget).optional(), {
-    mustBe:
-      'redis://user:password@host:6379/0 (redis://:password@host without a user, rediss:// for TLS; / ? # in a ' +
-      'password as %2F %3F %23), several of these separated by commas for a cluster ' +
-      '(all with the same user and password, and no database), or redis+sentinel://host:26379,host:26379/master-name',
-    meaning:
-      'Redis, Redis Cluster, or Sentinels (`rediss+sentinel://` if they and the Redis speak TLS). User and password are ' +
-      'those of the Redis; Sentinels that ask for a password cannot be used',
-    unset: 'limits in the process, lost when it ends',
-    isSecret: true,
-  }),
+  redis: setting(
+    'REDIS_URL',
+    z
+      .string()
+      .superRefine((text, context) => {
+        const message = findRedisUrlProblem(text);
+        if (message !== undefined) context.addIssue({ code: 'custom', message });
+      })
+      .pipe(values.parsedBy(parseRedisTarget))
+      .optional(),
+    {
+      mustBe:
+        'redis://user:password@host:6379/0 (redis://:password@host without a user, rediss:// for TLS; / ? # in a ' +
+        'password as %2F %3F %23), several of these separated by commas for a cluster ' +
+        '(all with the same user and password, and no database), or redis+sentinel://host:26379,host:26379/master-name',
+      meaning:
+        'Redis, Redis Cluster, or Sentinels (`rediss+sentinel://` if they and the Redis speak TLS). User and password are ' +
+        'those of the Redis; Sentinels that ask for a password cannot be used. With TLS, a certificate has to be valid for ' +
+        "its node's host, or for a host in the URL if the node is announced by address; `NODE_EXTRA_CA_CERTS` names a " +
+        'file with more authorities. `?tls_verify=none` at the end accepts any certificate, such as a self-signed one: ' +
+        'a man in the middle can then read and change everything',
+      unset: 'limits in the process, lost when it ends',
+      isSecret: true,
+    },
+  ),
   redisPrefix: setting(
     'REDIS_PREFIX',
     z

@@ -35,17 +35,17 @@ export const getCurrentLimits = procedure
   .query(async ({ ctx }): Promise<CurrentLimits | null> => {
     if (ctx.principal.type === 'in-process') return null;
     const subject = apiKeySubject(ctx.principal.keyId, ctx.principal.plan);
-    const { minute, day, used, refusals, ban } = ctx.rateLimit ?? (await ctx.services.limiter.peek(subject));
-    if (day === undefined || used.day === undefined) throw new Error('A key has a daily limit.');
+    const { minute, day, refusals, ban } = ctx.rateLimit ?? (await ctx.services.limiter.peek(subject));
+    if (day === undefined) throw new Error('A key has a daily limit.');
     return {
-      minute: useOf(minute, used.minute),
-      day: useOf(day, used.day),
+      minute: useOf(minute),
+      day: useOf(day),
       refusals,
       ban: ban === undefined ? null : { until: new Date(ban.untilMs), level: ban.level },
     };
   });
 
-const useOf = ({ limit, remaining, resetAtMs }: WindowStatus, used: number): WindowUse => ({
+const useOf = ({ limit, used, remaining, resetAtMs }: WindowStatus): WindowUse => ({
   limit,
   used,
   remaining,
