@@ -29,51 +29,11 @@ export interface components {
        */
       status: 'pending' | 'shipped' | 'cancelled';
     };
-    /** @description The body of every failure, whichever layer it comes from. */
-    Error: {
-      /**
-       * @description Machine-readable error code.
-       * @enum {string}
-       */
-      code:
-        | 'invalid_request'
-        | 'missing_api_key'
-        | 'invalid_api_key'
-        | 'insufficient_scope'
-        | 'order_not_found'
-        | 'route_not_found'
-        | 'method_not_allowed'
-        | 'request_timeout'
-        | 'order_already_shipped'
-        | 'order_already_cancelled'
-        | 'expectation_failed'
-        | 'rate_limit_exceeded'
-        | 'too_many_in_flight'
-        | 'api_key_banned'
-        | 'headers_too_large'
-        | 'internal_error'
-        | 'service_unavailable'
-        | 'overloaded';
-      /** @description Human-readable description of the error. It may change; decide by the code. */
-      message: string;
-      /**
-       * Format: int32
-       * @description The HTTP status code.
-       */
-      status: number;
-    };
   };
-  responses: never;
-  parameters: never;
-  requestBodies: never;
-  headers: never;
-  pathItems: never;
 }
 export interface operations {
   getOrder: {
     parameters: {
-      query?: never;
-      header?: never;
       path: {
         /**
          * @description Identifier of the order.
@@ -81,42 +41,16 @@ export interface operations {
          */
         orderId: bigint;
       };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The order. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['OrderV2'];
-        };
-      };
     };
   };
   cancelOrder: {
     parameters: {
-      query?: never;
-      header?: never;
       path: {
         /**
          * @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled.
          * @example 1
          */
         orderId: bigint;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Order cancelled successfully. */
-      204: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
       };
     };
   };
@@ -158,21 +92,6 @@ export interface operations {
         limit?: number;
         /** @description Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only. */
         cursor?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description One page of orders. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['OrderV2'][];
-        };
       };
     };
   };
