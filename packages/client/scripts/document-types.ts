@@ -35,6 +35,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'headers',
   'responses',
   'Error', // the schema of all errors, whose codes are generated from the catalogue
+  'example',
   'examples',
   'securitySchemes',
   'servers',

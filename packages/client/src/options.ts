@@ -69,15 +69,13 @@ function checkNumber(name: string, value: number, min: number): void {
 
 /** @throws TypeError if the URL is no address of a service */
 function serviceUrlOf(baseUrl: string | URL): string {
-  const { protocol, origin, pathname, username, password, search, hash } = parseUrl(String(baseUrl)) ?? {};
-  if (pathname === undefined || (protocol !== 'https:' && protocol !== 'http:')) {
+  const url = URL.canParse(String(baseUrl)) ? new URL(baseUrl) : undefined;
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
     throw new TypeError('baseUrl must be an http or https address, such as https://api.petstore.example');
   }
   // Each request has its own query, and the API key as its credentials: these would be lost without a word.
-  if (username || password || search || hash) {
+  if (url.username || url.password || url.search || url.hash) {
     throw new TypeError('baseUrl must not have a user, a password, a query or a fragment');
   }
-  return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '');
+  return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
-
-const parseUrl = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);

@@ -35,10 +35,7 @@ export interface operations {
   getOrder: {
     parameters: {
       path: {
-        /**
-         * @description Identifier of the order.
-         * @example 1
-         */
+        /** @description Identifier of the order. */
         orderId: bigint;
       };
     };
@@ -46,10 +43,7 @@ export interface operations {
   cancelOrder: {
     parameters: {
       path: {
-        /**
-         * @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled.
-         * @example 1
-         */
+        /** @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled. */
         orderId: bigint;
       };
     };
@@ -57,38 +51,17 @@ export interface operations {
   listOrdersPage: {
     parameters: {
       query?: {
-        /**
-         * @description Only orders in this state. Given several times: in any of these states.
-         * @example [
-         *       "pending",
-         *       "shipped"
-         *     ]
-         */
+        /** @description Only orders in this state. Given several times: in any of these states. */
         status?: ('pending' | 'shipped' | 'cancelled')[];
-        /**
-         * @description Only orders of this animal.
-         * @example 7
-         */
+        /** @description Only orders of this animal. */
         petId?: bigint;
-        /**
-         * @description Only orders that have been fulfilled (`true`), or that have not (`false`).
-         * @example true
-         */
+        /** @description Only orders that have been fulfilled (`true`), or that have not (`false`). */
         complete?: boolean;
-        /**
-         * @description Only orders with a ship date at this time or later. What is finer than a millisecond is dropped.
-         * @example 2026-12-01T00:00:00Z
-         */
+        /** @description Only orders with a ship date at this time or later. What is finer than a millisecond is dropped. */
         shipDateFrom?: string;
-        /**
-         * @description Only orders with a ship date before this time, which must be later than `shipDateFrom`.
-         * @example 2027-01-01T00:00:00Z
-         */
+        /** @description Only orders with a ship date before this time, which must be later than `shipDateFrom`. */
         shipDateTo?: string;
-        /**
-         * @description How many orders the page holds at most.
-         * @example 100
-         */
+        /** @description How many orders the page holds at most. */
         limit?: number;
         /** @description Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only. */
         cursor?: string;

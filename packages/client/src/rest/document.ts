@@ -43,10 +43,7 @@ export interface operations {
   cancelOrder: {
     parameters: {
       path: {
-        /**
-         * @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled.
-         * @example 1
-         */
+        /** @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled. */
         orderId: bigint;
       };
     };
@@ -54,10 +51,7 @@ export interface operations {
   getPetById: {
     parameters: {
       path: {
-        /**
-         * @description Identifier of the pet.
-         * @example 1
-         */
+        /** @description Identifier of the pet. */
         petId: bigint;
       };
     };

@@ -19,13 +19,6 @@ import {
 /** A pet over REST. */
 export type Pet = components['schemas']['Pet'];
 
-/** The path parameters of an operation. */
-type PathOf<Operations, Name extends keyof Operations> = Operations[Name] extends {
-  readonly parameters: { readonly path: infer Path };
-}
-  ? Path
-  : never;
-
 /** The preview of v2. It is experimental: any release of the service may change or remove it. */
 export interface PetstoreRestClientV2 {
   /**
@@ -37,10 +30,10 @@ export interface PetstoreRestClientV2 {
   listOrders(filter?: OrderFilter, options?: CallOptions): OrderList<OrderV2>;
 
   /** @throws NotFoundError `order_not_found` */
-  getOrder(path: PathOf<operationsV2, 'getOrder'>, options?: CallOptions): Promise<OrderV2>;
+  getOrder(path: operationsV2['getOrder']['parameters']['path'], options?: CallOptions): Promise<OrderV2>;
 
   /** Works like `cancelOrder` of v1. */
-  cancelOrder(path: PathOf<operationsV2, 'cancelOrder'>, options?: CallOptions): Promise<void>;
+  cancelOrder(path: operationsV2['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 }
 
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
@@ -58,14 +51,14 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
    * @throws NotFoundError `order_not_found`
    * @throws ConflictError `order_already_shipped`, `order_already_cancelled`
    */
-  cancelOrder(path: PathOf<operations, 'cancelOrder'>, options?: CallOptions): Promise<void>;
+  cancelOrder(path: operations['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 
   /**
    * @deprecated The service will end this operation; its responses say when.
    * @throws NotFoundError `pet_not_found`
    * @throws OperationSunsetError once the operation has ended
    */
-  getPetById(path: PathOf<operations, 'getPetById'>, options?: CallOptions): Promise<Pet>;
+  getPetById(path: operations['getPetById']['parameters']['path'], options?: CallOptions): Promise<Pet>;
 
   readonly v2: PetstoreRestClientV2;
 }
