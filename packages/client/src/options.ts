@@ -1,10 +1,10 @@
 /** Options of a client that each of its calls may override. */
 interface AttemptOptions {
-  /** How often a failed call is retried if a retry may help, 0 to 10. @default 2, or what the client has */
+  /** How often a failed call is retried if a retry may help, 0 to 10. @default 2; for a call, that of the client */
   readonly maxRetries?: number | undefined;
   /**
    * How long the service may be silent in an attempt, in milliseconds, at least 1: until its response begins, and then
-   * between two pieces of it. @default 30000, or what the client has
+   * between two pieces of it. @default 30000; for a call, that of the client
    */
   readonly timeoutMs?: number | undefined;
 }

@@ -1,5 +1,6 @@
 import { type Connection, createConnection } from '../connection.ts';
 import { type CallOptions, checkCallOptions, type PetstoreClientOptions } from '../options.ts';
+import { pause } from '../transport/clock.ts';
 import { withRetries } from '../transport/retries.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document.ts';
@@ -71,7 +72,7 @@ export function createPetstoreRestClient(options: PetstoreClientOptions): Petsto
 interface Operation<Value> {
   readonly method: 'GET' | 'DELETE';
   readonly path: string;
-  /** @throws PetstoreError if the response is none of success */
+  /** @throws PetstoreError if the response is not a success */
   readonly read: (response: ServiceResponse, isAfterLoss: boolean) => Value;
   /** Whether the body is read as it arrives. @default false */
   readonly streams?: boolean;
@@ -87,7 +88,8 @@ export function restClientOn({ options: defaults, clock, random, send }: Connect
     checkCallOptions(options);
     const { signal, timeoutMs, maxRetries = defaults.maxRetries } = options;
     const { maxRetryAfterSeconds, serviceUrl } = defaults;
-    return withRetries({ maxRetries, maxRetryAfterSeconds, clock, random, signal }, async (isAfterLoss) => {
+    const wait = (delayMs: number) => pause(clock, delayMs, signal);
+    return withRetries({ maxRetries, maxRetryAfterSeconds, random, wait }, async (isAfterLoss) => {
       const headers = { accept: 'application/json' };
       const response = await send({ method, url: serviceUrl + path, headers, signal, timeoutMs, streams });
       return read(response, isAfterLoss);

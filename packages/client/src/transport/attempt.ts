@@ -12,6 +12,8 @@ export class Attempt {
   readonly #timeoutMs: number;
   readonly #callerSignal: AbortSignal | undefined;
   readonly #abort = new AbortController();
+  /** For `fetch`. */
+  readonly signal = this.#abort.signal;
 
   /** @param timeoutMs the timeout of each wait */
   constructor(clock: Clock, timeoutMs: number, callerSignal: AbortSignal | undefined) {
@@ -22,17 +24,12 @@ export class Attempt {
     else callerSignal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** For `fetch`. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
   /**
    * Waits for data from the service.
    *
    * @param receive begins to receive
    * @param response the response whose body is awaited. @default none: the head is awaited
-   * @throws ConnectionError if the data does not arrive, with whatever `receive` throws as its cause; the caller's reason
+   * @throws ConnectionError if the data does not arrive, with the error of `receive` as its cause; the caller's reason
    */
   async wait<Value>(receive: () => Promise<Value>, response?: Begun): Promise<Value> {
     const cancelTimer = this.#clock.schedule(() => {

@@ -42,3 +42,16 @@ export async function pause(clock: Clock, delayMs: number, signal: AbortSignal |
   });
   await untilAborted(signal, over).finally(cancel);
 }
+
+/** Begins a wait for several callers, each with its signal. It ends early if all who joined it have been aborted. */
+export function createSharedPause(clock: Clock, delayMs: number): (signal: AbortSignal | undefined) => Promise<void> {
+  const ending = new AbortController();
+  const over = pause(clock, delayMs, ending.signal);
+  let joined = 0;
+  return async (signal) => {
+    joined++;
+    await untilAborted(signal, over).finally(() => {
+      if (--joined === 0) ending.abort();
+    });
+  };
+}

@@ -1,5 +1,4 @@
 import { ConnectionError, PetstoreError } from '../errors.ts';
-import { type Clock, pause } from './clock.ts';
 
 /** When, and how often, a failed call is retried. */
 export interface RetryPolicy {
@@ -9,11 +8,10 @@ export interface RetryPolicy {
 }
 
 interface RetryOptions extends RetryPolicy {
-  readonly clock: Clock;
-  /** The random part of the wait after an error, from 0 up to, but not including, 1. */
-  readonly random: (error: unknown) => number;
-  /** Ends the wait before the next attempt. */
-  readonly signal?: AbortSignal | undefined;
+  /** Returns numbers from 0 up to, but not including, 1. */
+  readonly random: () => number;
+  /** Waits before the next attempt. @throws what ends the call */
+  readonly wait: (delayMs: number, error: unknown) => Promise<void>;
   /** The failure that an error stands for; `undefined`: another attempt would not help. @default if it is a PetstoreError */
   readonly failureOf?: ((error: unknown) => PetstoreError | undefined) | undefined;
 }
@@ -28,10 +26,10 @@ const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503
  * Makes a call until it succeeds, or fails for good.
  *
  * @param attempt makes the call once. `isAfterLoss`: an earlier attempt may have been carried out, its response being lost
- * @throws what the last attempt throws; the signal's reason if it aborts during a wait
+ * @throws what the last attempt throws, or the wait after it
  */
 export async function withRetries<Value>(
-  { clock, random, signal, failureOf = asPetstoreError, ...policy }: RetryOptions,
+  { random, wait, failureOf = asPetstoreError, ...policy }: RetryOptions,
   attempt: (isAfterLoss: boolean) => Promise<Value>,
 ): Promise<Value> {
   let isAfterLoss = false;
@@ -40,10 +38,10 @@ export async function withRetries<Value>(
       return await attempt(isAfterLoss);
     } catch (error) {
       const failure = failureOf(error);
-      const delayMs = failure && retryDelayMs(failure, attemptsMade, policy, random(error));
+      const delayMs = failure && retryDelayMs(failure, attemptsMade, policy, random());
       if (failure === undefined || delayMs === undefined) throw error;
       isAfterLoss ||= mayHaveRun(failure);
-      await pause(clock, delayMs, signal);
+      await wait(delayMs, error);
     }
   }
 }

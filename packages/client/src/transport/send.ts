@@ -22,13 +22,13 @@ interface ServiceRequest {
 /**
  * Sends a request once, when the gate permits it, and with timeouts.
  *
- * @returns the response, whatever its status, with its whole body unless it is streamed
+ * @returns the response, of any status, with its whole body unless it is streamed
  * @throws ConnectionError if there is no response, or only a part of one; RateLimitError if the service has asked for too
  * long a wait, and nothing was sent; the signal's reason if it aborts; TypeError if `fetch` returns no web stream
  */
 export type Send = (request: ServiceRequest) => Promise<ServiceResponse>;
 
-/** Makes what sends the requests of REST and tRPC, with one key and one gate. */
+/** Makes the function that sends the requests of REST and tRPC, with one key and one gate. */
 export function createSend({ apiKey, fetch, maxRetryAfterSeconds, ...options }: CheckedOptions, clock: Clock): Send {
   const gate = new Gate(clock, maxRetryAfterSeconds * 1_000);
   const singleSend = singleSendOptions();
@@ -36,13 +36,8 @@ export function createSend({ apiKey, fetch, maxRetryAfterSeconds, ...options }: 
     signal?.throwIfAborted();
     const release = isFree ? () => {} : await gate.acquire(signal);
     const attempt = new Attempt(clock, timeoutMs ?? options.timeoutMs, signal);
-    const init = {
-      method,
-      headers: { ...headers, authorization: `Bearer ${apiKey}` },
-      body,
-      signal: attempt.signal,
-      ...(method !== 'GET' && singleSend),
-    };
+    const ownHeaders = { ...headers, authorization: `Bearer ${apiKey}` };
+    const init = { method, headers: ownHeaders, body, signal: attempt.signal, ...(method !== 'GET' && singleSend) };
     let response: ServiceResponse | undefined;
     try {
       response = new ServiceResponse(await attempt.wait(() => fetch(url, init)), attempt, clock.now());

@@ -2,7 +2,7 @@ import { type PetstoreError, responseError } from '../errors.ts';
 import type { Attempt } from './attempt.ts';
 
 const NO_WEB_STREAM =
-  'fetch must resolve to a Response whose body is a web ReadableStream, or null if there is none: the runtime’s own fetch and that of undici do, node-fetch does not';
+  'fetch must resolve to a Response whose body is a web ReadableStream, or null if there is none: the global fetch and that of undici do, node-fetch does not';
 
 /** A response whose head has arrived. Its body must be read to the end, or closed. */
 export class ServiceResponse {
@@ -23,7 +23,7 @@ export class ServiceResponse {
 
   /**
    * @param nowMs the client's time, see {@link readRetryAfterSeconds}
-   * @throws TypeError if the `fetch` that was given returned no web stream: all other responses would fail as well
+   * @throws TypeError if the body is no web stream: the other responses of that `fetch` would fail as well
    */
   constructor(response: Response, attempt: Pick<Attempt, 'wait' | 'end'>, nowMs: number) {
     // Other implementations of `fetch` return a stream of Node, or no body at all.

@@ -1,6 +1,6 @@
-import { isTRPCClientError, type TRPCLink, type TRPCRequestOptions, TRPCUntypedClient } from '@trpc/client';
+import { type TRPCClientError, type TRPCLink, type TRPCRequestOptions, TRPCUntypedClient } from '@trpc/client';
 import type { Connection } from '../connection.ts';
-import { untilAborted } from '../transport/clock.ts';
+import { createSharedPause, untilAborted } from '../transport/clock.ts';
 import { withRetries } from '../transport/retries.ts';
 import { traitsOf } from './procedures.ts';
 import type { AppRouter } from './router.ts';
@@ -15,8 +15,8 @@ const ALREADY_DONE = Symbol('already done');
  */
 export class RetryingClient extends TRPCUntypedClient<AppRouter> {
   readonly #connection: Connection;
-  /** What calls that failed together have drawn. */
-  readonly #draws = new WeakMap<object, number>();
+  /** By what made the calls fail, which those of one request share. */
+  readonly #waits = new WeakMap<object, ReturnType<typeof createSharedPause>>();
 
   constructor(connection: Connection, links: TRPCLink<AppRouter>[]) {
     super({ links });
@@ -43,19 +43,17 @@ export class RetryingClient extends TRPCUntypedClient<AppRouter> {
   }
 
   #retry(options: TRPCRequestOptions, attempt: (isAfterLoss: boolean) => Promise<unknown>): Promise<unknown> {
-    const { clock, options: policy } = this.#connection;
-    const random = (error: unknown) => this.#drawFor(error);
-    const call = withRetries({ ...policy, clock, random, signal: options.signal, failureOf: petstoreErrorOf }, attempt);
+    const { clock, random, options: policy } = this.#connection;
+    // Calls that failed together go on in the same moment, and so become one batch again.
+    const wait = (delayMs: number, error: unknown) => {
+      const { meta, cause } = error as TRPCClientError<AppRouter>; // tRPC's client throws no other
+      const failed = responseOf(meta) ?? cause ?? {};
+      const join = this.#waits.get(failed) ?? createSharedPause(clock, delayMs);
+      this.#waits.set(failed, join);
+      return join(options.signal);
+    };
+    const call = withRetries({ ...policy, random, wait, failureOf: petstoreErrorOf }, attempt);
     return untilAborted(options.signal, call);
-  }
-
-  /** Calls that failed together wait for the same time, and so are one batch again. */
-  #drawFor(error: unknown): number {
-    if (!isTRPCClientError<AppRouter>(error)) return this.#connection.random();
-    const shared = responseOf(error.meta) ?? error.cause ?? error;
-    const draw = this.#draws.get(shared) ?? this.#connection.random();
-    this.#draws.set(shared, draw);
-    return draw;
   }
 }
 

@@ -38,7 +38,7 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
   return clientOn(createConnection(options));
 }
 
-/** Makes the client on a connection. */
+/** @internal exported for tests, which choose the time of a connection */
 export function clientOn(connection: Connection): PetstoreClient {
   const link = { url: `${connection.options.serviceUrl}/trpc`, transformer };
   const lastLink = splitLink<AppRouter>({
