@@ -1,4 +1,4 @@
-import { createPetstoreClient, errorCodeOf, petstoreErrorOf } from '@petstore/client';
+import { createPetstoreClient, petstoreErrorOf } from '@petstore/client';
 
 const petstore = createPetstoreClient({
   baseUrl: process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000',
@@ -11,8 +11,9 @@ await petstore.orders.ship.mutate({ orderId: order.id });
 try {
   await petstore.orders.cancel.mutate({ orderId: order.id });
 } catch (error) {
-  if (errorCodeOf(error) !== 'order_already_shipped') throw error;
-  console.log(`too late: ${petstoreErrorOf(error)?.message}`);
+  const failure = petstoreErrorOf(error);
+  if (failure?.code !== 'order_already_shipped') throw error;
+  console.log(`too late: ${failure.message}`);
 }
 
 for await (const batch of await petstore.orders.list.query()) {

@@ -20,12 +20,7 @@ const petstore = createTRPCClient<AppRouter>({
   ],
 });
 
-const subscription = petstore.orders.events.subscribe(
-  { after: '0' },
-  {
-    onData({ id, data: { type, orderId } }) {
-      console.log(`${id} ${type} ${orderId}`);
-      if (id === '2') subscription.unsubscribe(); // without this it goes on for ever
-    },
-  },
-);
+for await (const { id, data } of petstore.orders.events.subscribe({ after: '0' })) {
+  console.log(`${id} ${data.type} ${data.orderId}`);
+  if (id === '2') break; // without this it goes on for ever
+}

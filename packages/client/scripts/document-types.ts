@@ -33,6 +33,9 @@ const DECLARATIONS: readonly unknown[] = ['components', 'operations'];
 /** What it does not, and what changes often. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   'headers',
+  'responses',
+  'Error', // the schema of all errors, whose codes are generated from the catalogue
+  'example',
   'examples',
   'securitySchemes',
   'servers',
@@ -40,12 +43,11 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'security',
 ]);
 
-function leaveOut(key: string, value: unknown): unknown {
-  if (LEFT_OUT.has(key)) return undefined;
-  // Every error has one schema, whatever the operation.
-  if (key === 'responses') return Object.fromEntries(Object.entries(value as object).filter(([name]) => name < '3'));
-  return value;
-}
+/** A line for a kind of parameters or components of which there are none, and what is left if there are no others. */
+const ABSENT = /^ *\w+\??: never;\n/gm;
+const EMPTY = /\{\s*\}/g;
+
+const leaveOut = (key: string, value: unknown): unknown => (LEFT_OUT.has(key) ? undefined : value);
 
 /** The types of a document's operations and schemas, 64-bit integers being `bigint`, as the text of a module. */
 export async function generateDocumentTypes({ document: url, file }: DocumentTypes): Promise<string> {
@@ -56,7 +58,8 @@ export async function generateDocumentTypes({ document: url, file }: DocumentTyp
   });
   // Every declaration has a name, which the general type of nodes does not show.
   const used = nodes.filter((node) => DECLARATIONS.includes((node as { name?: { text?: string } }).name?.text));
-  return formatted(HEAD + astToString(used), file);
+  const text = astToString(used).replaceAll(ABSENT, '').replaceAll(EMPTY, 'object');
+  return formatted(HEAD + text, file);
 }
 
 /** The codes of the service's errors by their status, as the text of a module. */

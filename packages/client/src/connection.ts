@@ -1,16 +1,26 @@
-import { type CheckedOptions, checkOptions, type PetstoreClientOptions, serviceUrlOf } from './options.ts';
-import { createPatientFetch, type PatientFetch } from './transport/patient-fetch.ts';
+import { type CheckedOptions, checkOptions, type PetstoreClientOptions } from './options.ts';
+import { type Clock, systemClock } from './transport/clock.ts';
+import { createSend, type Send } from './transport/send.ts';
+
+/** Time and chance. Tests pass in their own. */
+export interface Surroundings {
+  /** @default the real time */
+  readonly clock: Clock;
+  /** Returns numbers from 0 up to, but not including, 1. @default Math.random */
+  readonly random: () => number;
+}
 
 /** The common base of the REST client and the tRPC client. */
-export interface Connection {
-  /** The service's address, without `/v1` and without a slash at its end. */
-  readonly serviceUrl: string;
+export interface Connection extends Surroundings {
   readonly options: CheckedOptions;
-  readonly send: PatientFetch;
+  readonly send: Send;
 }
 
 /** @throws TypeError if an option is not valid */
-export function createConnection(options: PetstoreClientOptions): Connection {
+export function createConnection(
+  options: PetstoreClientOptions,
+  { clock = systemClock, random = Math.random }: Partial<Surroundings> = {},
+): Connection {
   const checked = checkOptions(options);
-  return { serviceUrl: serviceUrlOf(options.baseUrl), options: checked, send: createPatientFetch(checked) };
+  return { options: checked, clock, random, send: createSend(checked, clock) };
 }

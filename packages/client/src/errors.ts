@@ -48,11 +48,6 @@ export class PetstoreError extends Error {
     this.requestId = requestId;
     this.retryAfterSeconds = retryAfterSeconds;
   }
-
-  /** Equal to {@link retryAfterSeconds}, with the name of the header. */
-  get retryAfter(): number | undefined {
-    return this.retryAfterSeconds;
-  }
 }
 
 /** 400, 405, 413 and the like: the request is not valid as it is. */

@@ -23,4 +23,3 @@ export {
   type PetstoreRestClient,
   type PetstoreRestClientV2,
 } from './rest/rest-client.ts';
-export type { ClientClock } from './transport/clock.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createPetstoreRestClient } from '../src/rest.ts';
-import { JumpingClock } from './support/jumping-clock.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
+import { createTestRestClient } from './support/test-clients.ts';
+import { TestClock } from './support/test-clock.ts';
 
 /**
  * A service that refuses the first list, because too much is in flight or because the limits are used up, as its code says.
@@ -18,9 +18,9 @@ async function startCrowdedService(code: 'too_many_in_flight' | 'rate_limit_exce
     } else if (method === 'DELETE') response.writeHead(204).end();
     else response.writeHead(200, { 'content-type': 'application/json' }).end('[]');
   });
-  const clock = new JumpingClock();
+  const clock = new TestClock();
   const { timeoutMs } = clock;
-  const client = createPetstoreRestClient({ baseUrl: server.origin, apiKey: 'key', clock, timeoutMs });
+  const client = createTestRestClient({ baseUrl: server.origin, apiKey: 'key', clock, timeoutMs });
   clock.hold();
   const list = client.listOrders().toArray();
   await expect.poll(() => clock.waitCount, { timeout: 20_000 }).toBe(1);

@@ -50,7 +50,7 @@ function* pieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Ar
 
 const encode = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
 
-const ATTEMPT = { wait: <Value>(coming: Promise<Value>) => coming, end: () => {} };
+const ATTEMPT = { wait: <Value>(receive: () => Promise<Value>) => receive(), end: () => {} };
 
 /** Reads as the client does. @returns the objects, and how it ended */
 async function read(bytes: Uint8Array, sizes: readonly number[]): Promise<{ values: object[]; failure?: unknown }> {

@@ -1,19 +1,17 @@
 import { orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createPetstoreClient, errorCodeOf, type PetstoreClient } from '../src/index.ts';
-import { scaledClock } from './support/scaled-clock.ts';
+import { createPetstoreClient, type PetstoreClient, petstoreErrorOf } from '../src/index.ts';
+import { createTestClient } from './support/test-clients.ts';
+import { TestClock } from './support/test-clock.ts';
 import { type Fault, startTestService, type TestService } from './support/test-service.ts';
 
 let service: TestService;
 let client: PetstoreClient;
-const OPTIONS = {
-  apiKey: 'internal',
-  clock: scaledClock(500),
-  timeoutMs: 10_000_000, // 20 s of the real time
-};
+const clock = new TestClock();
+const OPTIONS = { apiKey: 'internal', clock, timeoutMs: clock.timeoutMs };
 beforeAll(async () => {
   service = await startTestService();
-  client = createPetstoreClient({ ...OPTIONS, baseUrl: service.origin });
+  client = createTestClient({ ...OPTIONS, baseUrl: service.origin });
 });
 afterAll(() => service[Symbol.asyncDispose]());
 beforeEach(() => {
@@ -61,7 +59,7 @@ test('what changes something is sent so that no runtime repeats it by itself', a
 async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
   const [outcome] = await Promise.allSettled([call]);
   if (outcome.status === 'fulfilled') return undefined;
-  return errorCodeOf(outcome.reason) ?? outcome.reason.code;
+  return petstoreErrorOf(outcome.reason)?.code;
 }
 
 /** Over REST and over tRPC alike. */
@@ -123,7 +121,7 @@ describe('shipping or completing an order', () => {
   test('succeeds also if the order is read only at the third attempt', async () => {
     const id = await placeOrder();
     const faultsOfReading: Fault[] = ['lose-response', 'unavailable'];
-    const { orders } = createPetstoreClient({
+    const { orders } = createTestClient({
       ...OPTIONS,
       baseUrl: service.origin,
       fetch(url, init) {

@@ -3,8 +3,9 @@ import { PLANS, type RequestLimits } from '@petstore/domain';
 import { canEverFit, InProcessLimiter, type RateLimitDecision, rateLimitHeaders } from '@petstore/rate-limit';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createPetstoreClient, type PetstoreClient, petstoreErrorOf, transformer } from '../src/index.ts';
-import { VirtualClock } from './support/virtual-clock.ts';
+import { type PetstoreClient, petstoreErrorOf, transformer } from '../src/index.ts';
+import { createTestClient } from './support/test-clients.ts';
+import { TestClock } from './support/test-clock.ts';
 
 interface World {
   readonly limits: RequestLimits;
@@ -21,7 +22,7 @@ interface World {
 
 /** The real limiter in front of a service that does nothing else, at the end of a wire; all by one clock. */
 function createWorld({ limits, latenciesMs, lossEvery, usedBefore = [], seed, ...options }: World) {
-  const clock = new VirtualClock();
+  const clock = new TestClock().hold();
   const startMs = clock.now();
   let agoMs = 0;
   let hasRoom = true;
@@ -64,7 +65,7 @@ function createWorld({ limits, latenciesMs, lossEvery, usedBefore = [], seed, ..
       });
     });
 
-  const client = createPetstoreClient({
+  const client = createTestClient({
     baseUrl: 'http://petstore.example.com',
     apiKey: 'key',
     timeoutMs: 10_000,
@@ -107,7 +108,7 @@ interface Program {
 }
 
 /** A program that calls again and again, whatever comes of it. */
-function hammer(client: PetstoreClient, clock: VirtualClock, { batchSize, pauseMs, endMs }: Program) {
+function hammer(client: PetstoreClient, clock: TestClock, { batchSize, pauseMs, endMs }: Program) {
   async function callOnce() {
     const calls =
       batchSize === 0

@@ -1,24 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  type CallOptions,
-  type ClientClock,
-  ConnectionError,
-  createPetstoreRestClient,
-  type PetstoreClientOptions,
-  PetstoreError,
-  RateLimitError,
-  TimeoutError,
-} from '../src/rest.ts';
-import { systemClock } from '../src/transport/clock.ts';
-import { retryDelayMs } from '../src/transport/patient-fetch.ts';
+import { type CallOptions, ConnectionError, PetstoreError, RateLimitError, TimeoutError } from '../src/rest.ts';
+import { retryDelayMs } from '../src/transport/retries.ts';
 import { ServiceResponse } from '../src/transport/service-response.ts';
-import { JumpingClock } from './support/jumping-clock.ts';
-import { scaledClock } from './support/scaled-clock.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
-import { VirtualClock } from './support/virtual-clock.ts';
+import { createTestRestClient, type TestClientOptions } from './support/test-clients.ts';
+import { TestClock } from './support/test-clock.ts';
 
 type Answering = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -32,38 +20,31 @@ const answering =
 const destroying: Answering = (response) => response.socket?.destroy();
 
 /** A client of a server that responds by a script, the last line of it again and again. */
-async function startScript(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
-  const clock: ClientClock = options.clock ?? scaledClock(200);
+async function startScript(
+  script: readonly Answering[],
+  options: Partial<TestClientOptions> = {},
+  clock = new TestClock(),
+) {
   const arrivals: number[] = [];
-  const answers: number[] = [];
   const server = await startScriptedServer((request, response) => {
     const answer = script[Math.min(arrivals.length, script.length - 1)];
     arrivals.push(clock.now());
-    answers.push(clock.now());
     answer?.(response, request);
   });
-  const client = createPetstoreRestClient({
-    baseUrl: server.origin,
-    apiKey: 'key',
-    clock,
-    timeoutMs: 6_000_000, // with the clock above 30 s of the real time
-    ...options,
-  });
+  const { timeoutMs } = clock;
+  const client = createTestRestClient({ baseUrl: server.origin, apiKey: 'key', clock, timeoutMs, ...options });
   return {
     client,
-    clock,
     arrivals,
-    /** How long after a response was given the next request came, in milliseconds. */
-    waits: () => arrivals.slice(1).map((arrival, index) => arrival - (answers[index] ?? 0)),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
-/** A client by a virtual clock whose requests get a list that the test sends, piece by piece. */
-function startList(options: Partial<PetstoreClientOptions>) {
-  const clock = new VirtualClock();
+/** A client by a clock that is held, whose requests get a list that the test sends, piece by piece. */
+function startList(options: Partial<TestClientOptions>) {
+  const clock = new TestClock().hold();
   let stream: ReadableStreamDefaultController<Uint8Array> | undefined;
-  const client = createPetstoreRestClient({
+  const client = createTestRestClient({
     baseUrl: 'http://petstore.example.com',
     apiKey: 'key',
     maxRetries: 0,
@@ -93,7 +74,7 @@ function startList(options: Partial<PetstoreClientOptions>) {
   };
 }
 
-const sleepBy = (clock: ClientClock, delayMs: number) =>
+const sleepBy = (clock: TestClock, delayMs: number) =>
   new Promise<void>((resolve) => void clock.schedule(resolve, delayMs));
 
 async function failureOf(call: Promise<unknown>): Promise<PetstoreError> {
@@ -164,7 +145,7 @@ describe('the wait before the next attempt', () => {
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         (n, r) => {
           const wholeMs = Math.min(500 * 2 ** (n - 1), 8_000);
-          const delayMs = retryDelayMs(error(500), n, { ...policy, random: () => r });
+          const delayMs = retryDelayMs(error(500), n, policy, r);
           expect(delayMs).toBeGreaterThanOrEqual(wholeMs / 2);
           expect(delayMs).toBeLessThanOrEqual(wholeMs);
           expect(delayMs).toBeCloseTo(wholeMs * (0.5 + r / 2));
@@ -174,24 +155,17 @@ describe('the wait before the next attempt', () => {
   });
 
   test('is as long as the service asks for, where that is longer', () => {
-    const last = {
-      ...policy,
-      random(this: unknown) {
-        expect(this).toBeUndefined(); // as each function that is given
-        return 0.999;
-      },
-    };
-    expect(retryDelayMs(error(429, 7), 1, last)).toBe(7_000);
-    expect(retryDelayMs(error(503, 60), 1, last)).toBe(60_000);
-    expect(retryDelayMs(error(503, 0), 1, last)).toBeGreaterThan(400);
-    expect(retryDelayMs(error(503, 61), 1, last)).toBeUndefined();
+    expect(retryDelayMs(error(429, 7), 1, policy, 0.999)).toBe(7_000);
+    expect(retryDelayMs(error(503, 60), 1, policy, 0.999)).toBe(60_000);
+    expect(retryDelayMs(error(503, 0), 1, policy, 0.999)).toBeGreaterThan(400);
+    expect(retryDelayMs(error(503, 61), 1, policy, 0.999)).toBeUndefined();
   });
 
   test('that is too long is not begun: the call fails at once, and says how long', async () => {
     await using script = await startScript([answering(429, { 'retry-after': '66' }, 'rate_limit_exceeded')]);
     const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
     expect(failure).toBeInstanceOf(RateLimitError);
-    expect(failure).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: 66, retryAfter: 66 });
+    expect(failure).toMatchObject({ code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: 66 });
     expect(script.arrivals).toHaveLength(1);
   });
 
@@ -200,15 +174,16 @@ describe('the wait before the next attempt', () => {
       maxRetryAfterSeconds: 90,
     });
     await script.client.cancelOrder({ orderId: 1n });
-    expect(script.waits()[0]).toBeGreaterThanOrEqual(90_000);
+    const [first = 0, second] = script.arrivals;
+    expect(second).toBe(first + 90_000);
   });
 
   test('ends when the caller aborts', async () => {
-    await using script = await startScript([answering(503, { 'retry-after': '60' })], { clock: scaledClock(1) });
+    const clock = new TestClock().hold();
+    await using script = await startScript([answering(503, { 'retry-after': '60' })], {}, clock);
     const abort = new AbortController();
     const call = script.client.cancelOrder({ orderId: 1n }, { signal: abort.signal });
-    await expect.poll(() => script.arrivals.length, { timeout: 20_000 }).toBe(1);
-    await sleep(20);
+    await expect.poll(() => clock.waitCount, { timeout: 20_000 }).toBe(1);
     const reason = new Error('enough');
     abort.abort(reason);
     expect(await failureOf(call)).toBe(reason);
@@ -218,7 +193,7 @@ describe('the wait before the next attempt', () => {
 
 describe('Retry-After', () => {
   const NOW = Date.parse('2026-11-20T12:00:00.500Z');
-  const attempt = { wait: <Value>(coming: Promise<Value>) => coming, end: () => {} };
+  const attempt = { wait: <Value>(receive: () => Promise<Value>) => receive(), end: () => {} };
   const readFrom = (headers: Record<string, string>) =>
     new ServiceResponse(new Response(null, { headers }), attempt, NOW).retryAfterSeconds;
   const read = (retryAfter: string, date?: string) =>
@@ -250,30 +225,25 @@ describe('Retry-After', () => {
 
 describe('an attempt', () => {
   test('that takes too long is ended and repeated, and in the end a TimeoutError', async () => {
-    const clock = new JumpingClock();
-    const { timeoutMs } = clock;
-    await using script = await startScript([() => clock.timeOut()], { clock, timeoutMs });
+    const clock = new TestClock();
+    await using script = await startScript([() => clock.timeOut()], {}, clock);
     const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
     expect(failure).toBeInstanceOf(TimeoutError);
     expect(failure).toBeInstanceOf(ConnectionError);
     expect(failure).toMatchObject({ code: 'timed_out', status: undefined });
-    expect(failure.message).toContain(`${timeoutMs} ms`);
+    expect(failure.message).toContain(`${clock.timeoutMs} ms`);
     expect(script.arrivals).toHaveLength(3);
   });
 
   test('has to give its whole response in time', async () => {
     const begun: Answering = (response) => response.writeHead(200).write('{"id":');
-    const clock = new JumpingClock();
-    const { timeoutMs } = clock;
-    await using script = await startScript([begun], {
-      clock,
-      timeoutMs,
-      async fetch(url, init) {
-        const response = await fetch(url, init);
-        setImmediate(() => clock.timeOut()); // by then the rest is waited for
-        return response;
-      },
-    });
+    const clock = new TestClock();
+    const timingOut: typeof fetch = async (url, init) => {
+      const response = await fetch(url, init);
+      setImmediate(() => clock.timeOut()); // by then the rest is waited for
+      return response;
+    };
+    await using script = await startScript([begun], { fetch: timingOut }, clock);
     expect(await failureOf(script.client.getPetById({ petId: 1n }))).toBeInstanceOf(TimeoutError);
     expect(script.arrivals).toHaveLength(3);
   });
@@ -300,23 +270,11 @@ describe('an attempt', () => {
 
   test('ends when it is aborted or too long, also where the runtime would read on for ever, and leaves no timer', async () => {
     const body = () => new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode('[{"id":1}')) });
-    const timers = new Set<() => void>();
-    const clock: ClientClock = {
-      now: () => systemClock.now(),
-      schedule(callback, delayMs) {
-        const cancel = systemClock.schedule(callback, delayMs);
-        timers.add(cancel);
-        return () => void (timers.delete(cancel) && cancel());
-      },
-    };
-    const client = createPetstoreRestClient({
-      baseUrl: 'http://127.0.0.1:1',
-      apiKey: 'key',
-      fetch: async () => new Response(body()),
-      clock,
-      maxRetries: 0,
-      timeoutMs: 10_000,
-    });
+    const clock = new TestClock();
+    const { timeoutMs } = clock;
+    const fetchEndless: typeof fetch = async () => new Response(body());
+    const options = { baseUrl: 'http://127.0.0.1:1', apiKey: 'key', fetch: fetchEndless, maxRetries: 0 };
+    const client = createTestRestClient({ ...options, clock, timeoutMs });
     const iterate = async (options: CallOptions) => {
       for await (const { id } of client.listOrders(options)) expect(id).toBe(1n);
     };
@@ -324,9 +282,9 @@ describe('an attempt', () => {
       const abort = new AbortController();
       setTimeout(() => abort.abort(new Error('left')), 20);
       await expect(read({ signal: abort.signal })).rejects.toThrow('left');
-      expect(timers.size).toBe(0);
+      expect(clock.scheduledCount).toBe(0);
       await expect(read({ timeoutMs: 20 })).rejects.toThrow(TimeoutError);
-      timers.clear(); // it has run
+      expect(clock.scheduledCount).toBe(0);
     }
   });
 

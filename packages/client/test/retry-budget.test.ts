@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createPetstoreRestClient, PetstoreError, type PetstoreRestClient } from '../src/rest.ts';
-import { JumpingClock } from './support/jumping-clock.ts';
+import { PetstoreError, type PetstoreRestClient } from '../src/rest.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
+import { createTestRestClient } from './support/test-clients.ts';
+import { TestClock } from './support/test-clock.ts';
 
 /** One of all the things that may come back for a request. */
 interface ScriptedAnswer {
@@ -84,7 +85,7 @@ describe('whatever the server responds, a call', () => {
 });
 
 async function playScript(script: readonly ScriptedAnswer[], name: keyof typeof CALLS, maxRetries: number) {
-  const clock = new JumpingClock();
+  const clock = new TestClock();
   /** When a request came, and from when on the next one may. */
   const log: { readonly arrivedMs: number; readonly nextMs: number; readonly answer: ScriptedAnswer }[] = [];
   await using server = await startScriptedServer((_, response) => {
@@ -94,7 +95,7 @@ async function playScript(script: readonly ScriptedAnswer[], name: keyof typeof 
     log.push({ arrivedMs, nextMs: send(answer, response, arrivedMs), answer });
     if (answer.fate === 'no-response') clock.timeOut();
   });
-  const client = createPetstoreRestClient({
+  const client = createTestRestClient({
     baseUrl: server.origin,
     apiKey: 'key',
     maxRetries,

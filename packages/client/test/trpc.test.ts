@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vites
 import {
   createPetstoreClient,
   createPetstoreRestClient,
-  errorCodeOf,
   PermissionError,
   type PetstoreErrorCode,
   type PetstoreOutputs,
@@ -25,7 +24,7 @@ const clientOf = (apiKey: string, baseUrl = service.origin) => createPetstoreCli
 async function failure(call: Promise<unknown>): Promise<PetstoreErrorCode | undefined> {
   const [outcome] = await Promise.allSettled([call]);
   expect(outcome.status).toBe('rejected');
-  return outcome.status === 'rejected' ? errorCodeOf(outcome.reason) : undefined;
+  return outcome.status === 'rejected' ? petstoreErrorOf(outcome.reason)?.code : undefined;
 }
 
 describe('an internal service', () => {

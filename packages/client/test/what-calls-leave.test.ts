@@ -1,15 +1,10 @@
 import { getEventListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import {
-  type CallOptions,
-  createPetstoreRestClient,
-  type PetstoreClientOptions,
-  type PetstoreRestClient,
-  RateLimitError,
-} from '../src/rest.ts';
-import { JumpingClock } from './support/jumping-clock.ts';
+import { type CallOptions, createPetstoreRestClient, type PetstoreRestClient, RateLimitError } from '../src/rest.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
+import { createTestRestClient, type TestClientOptions } from './support/test-clients.ts';
+import { TestClock } from './support/test-clock.ts';
 
 type Answering = (response: ServerResponse) => void;
 
@@ -27,15 +22,15 @@ const refused =
       .end('{"code":"rate_limit_exceeded","message":"Too many.","status":429}');
 
 /** A client by a clock that jumps, of a server that responds in turn, the last way again and again. */
-async function start(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
-  const clock = new JumpingClock();
+async function start(script: readonly Answering[], options: Partial<TestClientOptions> = {}) {
+  const clock = new TestClock();
   let arrivals = 0;
   const server = await startScriptedServer((_, response) => {
     script[Math.min(arrivals++, script.length - 1)]?.(response);
     if (script[arrivals - 1] === silent) clock.timeOut();
   });
   const { timeoutMs } = clock;
-  const client = createPetstoreRestClient({ baseUrl: server.origin, apiKey: 'key', clock, timeoutMs, ...options });
+  const client = createTestRestClient({ baseUrl: server.origin, apiKey: 'key', clock, timeoutMs, ...options });
   return {
     client,
     clock,
@@ -45,7 +40,7 @@ async function start(script: readonly Answering[], options: Partial<PetstoreClie
 }
 
 /** What a program would keep for as long as it runs, or what would keep it running. */
-const leftBy = (clock: JumpingClock, signal: AbortSignal) => ({
+const leftBy = (clock: TestClock, signal: AbortSignal) => ({
   timers: clock.scheduledCount,
   listeners: getEventListeners(signal, 'abort').length,
 });
@@ -94,7 +89,7 @@ test('one signal may be given to many calls at once: nothing warns, and no liste
 
 describe('a call that is aborted while it waits for its turn', () => {
   /** A client that was refused, and waits: its clock stands still. */
-  async function startHeld(script: readonly Answering[], options: Partial<PetstoreClientOptions> = {}) {
+  async function startHeld(script: readonly Answering[], options: Partial<TestClientOptions> = {}) {
     const held = await start([refused(30), ...script], { maxRetries: 0, ...options });
     await expect(held.client.cancelOrder({ orderId: 1n })).rejects.toThrow(RateLimitError);
     held.clock.hold();

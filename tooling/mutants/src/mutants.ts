@@ -41,7 +41,7 @@ const COMMANDS = 'packages/persistence/src/orders/apply-commands.ts';
 const PLACE = 'packages/persistence/src/orders/place-order.ts';
 const HTTP = 'apps/server/src/http';
 const COMPOSE = 'apps/server/src/compose.ts';
-const CLIENT_FETCH = 'packages/client/src/transport/patient-fetch.ts';
+const CLIENT_RETRIES = 'packages/client/src/transport/retries.ts';
 
 const DOMAIN: readonly Mutant[] = [
   {
@@ -460,22 +460,22 @@ const SERVER: readonly Mutant[] = [
 const CLIENT: readonly Mutant[] = [
   {
     name: 'the client gives up when the service is unavailable',
-    file: CLIENT_FETCH,
+    file: CLIENT_RETRIES,
     from: 'new Set([408, 429, 500, 502, 503, 504])',
     to: 'new Set([408, 429, 500, 502, 504])',
     ...byClient('retries'),
   },
   {
     name: 'the client comes back before it was told to',
-    file: CLIENT_FETCH,
+    file: CLIENT_RETRIES,
     from: 'return Math.max(backoffMs, retryAfterSeconds * 1_000);',
     to: 'return backoffMs;',
     ...byClient('retries'),
   },
   {
     name: 'the client may place an order twice',
-    file: 'packages/client/src/trpc/patient-client.ts',
-    from: 'traitsOf(path).takesKey ? withKey(input) : input;',
+    file: 'packages/client/src/trpc/retrying-client.ts',
+    from: 'takesKey ? withKey(input) : input;',
     to: 'input;',
     ...byClient('trpc-retries', 'lost-responses'),
   },

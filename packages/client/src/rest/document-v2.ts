@@ -29,150 +29,42 @@ export interface components {
        */
       status: 'pending' | 'shipped' | 'cancelled';
     };
-    /** @description The body of every failure, whichever layer it comes from. */
-    Error: {
-      /**
-       * @description Machine-readable error code.
-       * @enum {string}
-       */
-      code:
-        | 'invalid_request'
-        | 'missing_api_key'
-        | 'invalid_api_key'
-        | 'insufficient_scope'
-        | 'order_not_found'
-        | 'route_not_found'
-        | 'method_not_allowed'
-        | 'request_timeout'
-        | 'order_already_shipped'
-        | 'order_already_cancelled'
-        | 'expectation_failed'
-        | 'rate_limit_exceeded'
-        | 'too_many_in_flight'
-        | 'api_key_banned'
-        | 'headers_too_large'
-        | 'internal_error'
-        | 'service_unavailable'
-        | 'overloaded';
-      /** @description Human-readable description of the error. It may change; decide by the code. */
-      message: string;
-      /**
-       * Format: int32
-       * @description The HTTP status code.
-       */
-      status: number;
-    };
   };
-  responses: never;
-  parameters: never;
-  requestBodies: never;
-  headers: never;
-  pathItems: never;
 }
 export interface operations {
   getOrder: {
     parameters: {
-      query?: never;
-      header?: never;
       path: {
-        /**
-         * @description Identifier of the order.
-         * @example 1
-         */
+        /** @description Identifier of the order. */
         orderId: bigint;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The order. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['OrderV2'];
-        };
       };
     };
   };
   cancelOrder: {
     parameters: {
-      query?: never;
-      header?: never;
       path: {
-        /**
-         * @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled.
-         * @example 1
-         */
+        /** @description Identifier of the order to cancel. Send all its digits: many JSON parsers round numbers above 2^53, and a rounded id may be that of another order, which is then cancelled. */
         orderId: bigint;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description Order cancelled successfully. */
-      204: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content?: never;
       };
     };
   };
   listOrdersPage: {
     parameters: {
       query?: {
-        /**
-         * @description Only orders in this state. Given several times: in any of these states.
-         * @example [
-         *       "pending",
-         *       "shipped"
-         *     ]
-         */
+        /** @description Only orders in this state. Given several times: in any of these states. */
         status?: ('pending' | 'shipped' | 'cancelled')[];
-        /**
-         * @description Only orders of this animal.
-         * @example 7
-         */
+        /** @description Only orders of this animal. */
         petId?: bigint;
-        /**
-         * @description Only orders that have been fulfilled (`true`), or that have not (`false`).
-         * @example true
-         */
+        /** @description Only orders that have been fulfilled (`true`), or that have not (`false`). */
         complete?: boolean;
-        /**
-         * @description Only orders with a ship date at this time or later. What is finer than a millisecond is dropped.
-         * @example 2026-12-01T00:00:00Z
-         */
+        /** @description Only orders with a ship date at this time or later. What is finer than a millisecond is dropped. */
         shipDateFrom?: string;
-        /**
-         * @description Only orders with a ship date before this time, which must be later than `shipDateFrom`.
-         * @example 2027-01-01T00:00:00Z
-         */
+        /** @description Only orders with a ship date before this time, which must be later than `shipDateFrom`. */
         shipDateTo?: string;
-        /**
-         * @description How many orders the page holds at most.
-         * @example 100
-         */
+        /** @description How many orders the page holds at most. */
         limit?: number;
         /** @description Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only. */
         cursor?: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description One page of orders. */
-      200: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['OrderV2'][];
-        };
       };
     };
   };

@@ -11,7 +11,7 @@ export type Order = components['schemas']['Order'];
 /** An order over v2 of REST. */
 export type OrderV2 = componentsOfV2['schemas']['OrderV2'];
 
-/** Selects orders; `limit` is the number of orders per request, 1,000 at most. @default limit 100 */
+/** Selects orders. `limit` is per request, 100 by default, 1,000 at most; times are as `2026-12-01T00:00:00Z`. */
 export type OrderFilter = Omit<NonNullable<operations['listOrdersPage']['parameters']['query']>, 'cursor'>;
 
 /** Orders, ascending by id. Nothing is requested before they are read, and each iteration starts again. */

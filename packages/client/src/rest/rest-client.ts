@@ -1,5 +1,8 @@
 import { type Connection, createConnection } from '../connection.ts';
 import { type CallOptions, checkCallOptions, type PetstoreClientOptions } from '../options.ts';
+import { pause } from '../transport/clock.ts';
+import { withRetries } from '../transport/retries.ts';
+import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document.ts';
 import type { operations as operationsV2 } from './document-v2.ts';
 import {
@@ -17,13 +20,6 @@ import {
 /** A pet over REST. */
 export type Pet = components['schemas']['Pet'];
 
-/** The path parameters of an operation. */
-type PathOf<Operations, Name extends keyof Operations> = Operations[Name] extends {
-  readonly parameters: { readonly path: infer Path };
-}
-  ? Path
-  : never;
-
 /** The preview of v2. It is experimental: any release of the service may change or remove it. */
 export interface PetstoreRestClientV2 {
   /**
@@ -35,10 +31,10 @@ export interface PetstoreRestClientV2 {
   listOrders(filter?: OrderFilter, options?: CallOptions): OrderList<OrderV2>;
 
   /** @throws NotFoundError `order_not_found` */
-  getOrder(path: PathOf<operationsV2, 'getOrder'>, options?: CallOptions): Promise<OrderV2>;
+  getOrder(path: operationsV2['getOrder']['parameters']['path'], options?: CallOptions): Promise<OrderV2>;
 
   /** Works like `cancelOrder` of v1. */
-  cancelOrder(path: PathOf<operationsV2, 'cancelOrder'>, options?: CallOptions): Promise<void>;
+  cancelOrder(path: operationsV2['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 }
 
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
@@ -56,14 +52,14 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
    * @throws NotFoundError `order_not_found`
    * @throws ConflictError `order_already_shipped`, `order_already_cancelled`
    */
-  cancelOrder(path: PathOf<operations, 'cancelOrder'>, options?: CallOptions): Promise<void>;
+  cancelOrder(path: operations['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 
   /**
    * @deprecated The service will end this operation; its responses say when.
    * @throws NotFoundError `pet_not_found`
    * @throws OperationSunsetError once the operation has ended
    */
-  getPetById(path: PathOf<operations, 'getPetById'>, options?: CallOptions): Promise<Pet>;
+  getPetById(path: operations['getPetById']['parameters']['path'], options?: CallOptions): Promise<Pet>;
 
   readonly v2: PetstoreRestClientV2;
 }
@@ -73,31 +69,38 @@ export function createPetstoreRestClient(options: PetstoreClientOptions): Petsto
   return restClientOn(createConnection(options));
 }
 
+interface Operation<Value> {
+  readonly method: 'GET' | 'DELETE';
+  readonly path: string;
+  /** @throws PetstoreError if the response is not a success */
+  readonly read: (response: ServiceResponse, isAfterLoss: boolean) => Value;
+  /** Whether the body is read as it arrives. @default false */
+  readonly streams?: boolean;
+}
+
 /** Makes the client on a connection that it may share with other clients. */
-export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClient {
-  const request = (method: 'GET' | 'DELETE', path: string, options: CallOptions = {}, streams = false) => {
+export function restClientOn({ options: defaults, clock, random, send }: Connection): PetstoreRestClient {
+  /** Sends requests until one succeeds, or another would not help. */
+  const request = async <Value>(
+    { method, path, read, streams }: Operation<Value>,
+    options: CallOptions = {},
+  ): Promise<Value> => {
     checkCallOptions(options);
-    return send({ ...options, method, url: serviceUrl + path, headers: { accept: 'application/json' }, streams });
+    const { signal, timeoutMs, maxRetries = defaults.maxRetries } = options;
+    const { maxRetryAfterSeconds, serviceUrl } = defaults;
+    const wait = (delayMs: number) => pause(clock, delayMs, signal);
+    return withRetries({ maxRetries, maxRetryAfterSeconds, random, wait }, async (isAfterLoss) => {
+      const headers = { accept: 'application/json' };
+      const response = await send({ method, url: serviceUrl + path, headers, signal, timeoutMs, streams });
+      return read(response, isAfterLoss);
+    });
   };
-  /** @param streams whether the body is read as it arrives */
-  const get = async (path: string, options?: CallOptions, streams = false) => {
-    const response = await request('GET', path, options, streams);
-    if (!response.ok) throw response.toError();
-    return response;
-  };
-  const getObject = async <Value extends object>(path: string, options?: CallOptions): Promise<Value> => {
-    const response = await get(path, options);
-    const [value] = parseObjects<Value>(`[${response.text}]`, response);
-    if (value === undefined) throw response.createError();
-    return value;
-  };
-  const cancelOrder = async (path: string, options?: CallOptions) => {
-    const response = await request('DELETE', path, options);
-    // Any other success comes from something in between, such as a login page with status 200.
-    if (response.status === 204) return;
-    const error = response.toError();
-    if (!(response.isAfterLoss && error.code === 'order_already_cancelled')) throw error;
-  };
+  const get = (path: string, options?: CallOptions, streams = false) =>
+    request({ method: 'GET', path, read: requireOk, streams }, options);
+  const getObject = <Value extends object>(path: string, options?: CallOptions): Promise<Value> =>
+    request({ method: 'GET', path, read: readObject<Value> }, options);
+  const cancelOrder = (path: string, options?: CallOptions) =>
+    request({ method: 'DELETE', path, read: readCancelled }, options);
   return {
     listOrders(options) {
       return listOf<Order>(async function* (streams) {
@@ -117,6 +120,26 @@ export function restClientOn({ serviceUrl, send }: Connection): PetstoreRestClie
       cancelOrder: ({ orderId }, options) => cancelOrder(`/v2/store/orders/${segmentOf(orderId)}`, options),
     },
   };
+}
+
+function requireOk(response: ServiceResponse): ServiceResponse {
+  if (!response.ok) throw response.toError();
+  return response;
+}
+
+function readObject<Value extends object>(response: ServiceResponse): Value {
+  const { text } = requireOk(response);
+  const [value] = parseObjects<Value>(`[${text}]`, response);
+  if (value === undefined) throw response.createError();
+  return value;
+}
+
+/** @param isAfterLoss an order that is cancelled already may be so by an earlier attempt */
+function readCancelled(response: ServiceResponse, isAfterLoss: boolean): void {
+  // Any other success comes from something in between, such as a login page with status 200.
+  if (response.status === 204) return;
+  const error = response.toError();
+  if (!(isAfterLoss && error.code === 'order_already_cancelled')) throw error;
 }
 
 /** Typed as `bigint`; callers without types may pass anything, which the service then refuses. */

@@ -1,5 +1,5 @@
 import { ConnectionError, TimeoutError } from '../errors.ts';
-import { type ClientClock, untilAborted } from './clock.ts';
+import { type Clock, untilAborted } from './clock.ts';
 
 /** A response whose head has arrived. */
 interface Begun {
@@ -8,13 +8,15 @@ interface Begun {
 
 /** The waits of one attempt: each has a timeout, and all end when the caller aborts. Call `end` when it is done. */
 export class Attempt {
-  readonly #clock: ClientClock;
+  readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #callerSignal: AbortSignal | undefined;
   readonly #abort = new AbortController();
+  /** For `fetch`. */
+  readonly signal = this.#abort.signal;
 
   /** @param timeoutMs the timeout of each wait */
-  constructor(clock: ClientClock, timeoutMs: number, callerSignal: AbortSignal | undefined) {
+  constructor(clock: Clock, timeoutMs: number, callerSignal: AbortSignal | undefined) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
     this.#callerSignal = callerSignal;
@@ -22,28 +24,24 @@ export class Attempt {
     else callerSignal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** For `fetch`. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
   /**
    * Waits for data from the service.
    *
+   * @param receive begins to receive
    * @param response the response whose body is awaited. @default none: the head is awaited
-   * @throws ConnectionError if the data does not arrive; the caller's reason; a mistake of the program unchanged
+   * @throws ConnectionError if the data does not arrive, with the error of `receive` as its cause; the caller's reason
    */
-  async wait<Value>(coming: Promise<Value>, response?: Begun): Promise<Value> {
+  async wait<Value>(receive: () => Promise<Value>, response?: Begun): Promise<Value> {
     const cancelTimer = this.#clock.schedule(() => {
       const message = `${response ? BROKEN_OFF : 'The service did not respond'}: nothing came for ${this.#timeoutMs} ms.`;
       this.#abort.abort(new TimeoutError(message, { code: 'timed_out', requestId: response?.requestId }));
     }, this.#timeoutMs);
     try {
       // Reading itself may not end: Node 20 and 22 leave it pending for ever if the last chunk has just arrived.
-      return await untilAborted(this.signal, coming);
+      return await untilAborted(this.signal, receive());
     } catch (error) {
       if (this.signal.aborted) throw this.signal.reason;
-      throw isMistake(error) ? error : connectionError(response, error);
+      throw connectionError(response, error);
     } finally {
       cancelTimer();
     }
@@ -63,22 +61,4 @@ const BROKEN_OFF = 'The response broke off';
 export function connectionError(response: Begun | undefined, cause?: unknown): ConnectionError {
   const message = response ? `${BROKEN_OFF}: what was read is not the whole.` : 'The service could not be reached.';
   return new ConnectionError(message, { code: 'connection_failed', requestId: response?.requestId, cause });
-}
-
-/**
- * Messages of engines for a mistake in the program. A lost connection is a TypeError too, and Safari translates its message:
- * therefore the mistakes are recognized instead.
- */
-const MISTAKES =
-  /^Cannot |can't |(Failed|Attempted) to (?!fetch)|[Ii]llegal|BigInt|circular|cyclic|to const|(is|of) '?(undefined|null)|is not (a|an|defined|iterable)\b|does not implement|Invalid (URL|state|value)|is an invalid|incompatible receiver|without 'new'|requires|empty array|cannot have body|is required/;
-
-/** Codes of mistakes in Node and in runtimes that follow it. */
-const MISTAKE_CODES = /^ERR_(INVALID|MISSING|ASSERTION)/;
-
-/** Whether the program failed, such as a `fetch` given as an option, and not the connection. */
-function isMistake(error: unknown): boolean {
-  if (error instanceof ReferenceError || error instanceof RangeError || error instanceof SyntaxError) return true;
-  if (!(error instanceof Error)) return false;
-  if ('code' in error && MISTAKE_CODES.test(String(error.code))) return true;
-  return error instanceof TypeError ? MISTAKES.test(error.message) : error.name === 'DataCloneError';
 }

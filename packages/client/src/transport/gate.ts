@@ -1,5 +1,5 @@
 import { RateLimitError } from '../errors.ts';
-import { type ClientClock, pause, untilAborted } from './clock.ts';
+import { type Clock, pause, untilAborted } from './clock.ts';
 import type { ServiceResponse } from './service-response.ts';
 
 /** Call it once: when the head of the response has arrived (429: its body, too), or without a response when none will. */
@@ -17,7 +17,7 @@ const CAUTION_MS = 61_000;
  * If the wait is longer than any call would wait, one request a minute is sent nevertheless: the plan may have changed.
  */
 export class Gate {
-  readonly #clock: ClientClock;
+  readonly #clock: Clock;
   readonly #maxWaitMs: number;
   #inFlight = 0;
   #blockedUntilMs = 0;
@@ -29,7 +29,7 @@ export class Gate {
   #wake = () => {};
 
   /** @param maxWaitMs calls that would have to wait longer are refused at once */
-  constructor(clock: ClientClock, maxWaitMs: number) {
+  constructor(clock: Clock, maxWaitMs: number) {
     this.#clock = clock;
     this.#maxWaitMs = maxWaitMs;
   }

@@ -1,6 +1,9 @@
 import { type PetstoreError, responseError } from '../errors.ts';
 import type { Attempt } from './attempt.ts';
 
+const NO_WEB_STREAM =
+  'fetch must resolve to a Response whose body is a web ReadableStream, or null if there is none: the global fetch and that of undici do, node-fetch does not';
+
 /** A response whose head has arrived. Its body must be read to the end, or closed. */
 export class ServiceResponse {
   readonly status: number;
@@ -13,15 +16,18 @@ export class ServiceResponse {
   readonly requestId: string | undefined;
   /** The pieces of the body after it was read. */
   readonly texts: string[] = [];
-  /** Whether an earlier attempt may have been carried out, although its response was lost. */
-  isAfterLoss = false;
   /** The origin to which the request was redirected; `undefined` if it was not. */
   readonly #redirectedTo: string | undefined;
   readonly #body: ReadableStreamDefaultReader<Uint8Array> | undefined;
   readonly #attempt: Pick<Attempt, 'wait' | 'end'>;
 
-  /** @param nowMs the client's time, see {@link readRetryAfterSeconds} */
+  /**
+   * @param nowMs the client's time, see {@link readRetryAfterSeconds}
+   * @throws TypeError if the body is no web stream: the other responses of that `fetch` would fail as well
+   */
   constructor(response: Response, attempt: Pick<Attempt, 'wait' | 'end'>, nowMs: number) {
+    // Other implementations of `fetch` return a stream of Node, or no body at all.
+    if (response?.body !== null && typeof response?.body?.getReader !== 'function') throw new TypeError(NO_WEB_STREAM);
     this.status = response.status;
     this.ok = response.ok;
     this.headers = response.headers;
@@ -44,9 +50,10 @@ export class ServiceResponse {
 
   /** The next piece of the body; `undefined` at its end. @throws ConnectionError if it breaks off */
   async readChunk(): Promise<Uint8Array | undefined> {
+    const body = this.#body;
     let chunk: Uint8Array | undefined;
     try {
-      chunk = this.#body && (await this.#attempt.wait(this.#body.read(), this)).value;
+      chunk = body && (await this.#attempt.wait(() => body.read(), this)).value;
     } finally {
       if (chunk === undefined) this.close();
     }

@@ -3,7 +3,7 @@ import type { Connection } from '../connection.ts';
 import { PetstoreError } from '../errors.ts';
 import { connectionError } from '../transport/attempt.ts';
 import { pause } from '../transport/clock.ts';
-import { retryDelayMs } from '../transport/patient-fetch.ts';
+import { retryDelayMs } from '../transport/retries.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { PetstoreOutputs, TrpcErrorShape } from './router.ts';
 import { transformer } from './transformer.ts';
@@ -38,7 +38,7 @@ export async function* followOrderEvents(
   connection: Connection,
   { after, onBegin, signal }: FollowEventsOptions = {},
 ): AsyncGenerator<OrderEvent, void, undefined> {
-  const { options } = connection;
+  const { clock, random } = connection;
   let position = after;
   let begin = onBegin;
   /** Consecutive connections without an event or a ping: the wait doubles with each. */
@@ -68,20 +68,19 @@ export async function* followOrderEvents(
     }
     signal?.throwIfAborted();
     const delayMs =
-      failure instanceof PetstoreError ? retryDelayMs(failure, ++failures, { ...options, ...FOR_EVER }) : undefined;
+      failure instanceof PetstoreError ? retryDelayMs(failure, ++failures, FOR_EVER, random()) : undefined;
     if (delayMs === undefined) throw failure;
-    await pause(options.clock, delayMs, signal);
+    await pause(clock, delayMs, signal);
   }
 }
 
-async function open({ send, serviceUrl, options }: Connection, after: string | undefined, signal?: AbortSignal) {
+async function open({ send, options }: Connection, after: string | undefined, signal?: AbortSignal) {
   const input = JSON.stringify(transformer.serialize(after === undefined ? undefined : { after }));
   const response = await send({
     method: 'GET',
-    url: `${serviceUrl}/trpc/orders.events?input=${encodeURIComponent(input)}`,
+    url: `${options.serviceUrl}/trpc/orders.events?input=${encodeURIComponent(input)}`,
     headers: { accept: 'text/event-stream' },
     timeoutMs: Math.max(options.timeoutMs, SILENCE_MAX_MS),
-    maxRetries: 0,
     signal,
     streams: true,
   });

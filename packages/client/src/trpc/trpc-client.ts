@@ -1,20 +1,23 @@
 import { createTRPCClientProxy, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
-import { createConnection } from '../connection.ts';
+import { type Connection, createConnection } from '../connection.ts';
 import type { PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/rest-client.ts';
-import { createEventsLink, createListLink } from './links.ts';
+import { createListLink } from './list-link.ts';
 import { type FollowEventsOptions, followOrderEvents, type OrderEvent } from './order-events.ts';
-import { PatientClient } from './patient-client.ts';
 import { traitsOf } from './procedures.ts';
+import { RetryingClient } from './retrying-client.ts';
 import type { AppRouter } from './router.ts';
 import { transformer } from './transformer.ts';
 import { createTrpcFetch } from './trpc-fetch.ts';
+
+type Procedures = TRPCClient<AppRouter>;
 
 /**
  * Calls every procedure by its name, with its types: `client.orders.cancel.mutate({ orderId: 1n })`. `client.rest` is the
  * documented REST interface, with the same key and the same gate.
  */
-export type PetstoreClient = TRPCClient<AppRouter> & {
+export type PetstoreClient = Omit<Procedures, 'orders'> & {
+  readonly orders: Omit<Procedures['orders'], 'events'>;
   readonly rest: PetstoreRestClient;
   /** Follows the changes of orders: see {@link followOrderEvents}. It requires an internal key. */
   events(options?: FollowEventsOptions): AsyncGenerator<OrderEvent, void, undefined>;
@@ -32,33 +35,33 @@ const URL_MAX_LENGTH = 4_000;
  * @throws TypeError if an option is not valid
  */
 export function createPetstoreClient(options: PetstoreClientOptions): PetstoreClient {
-  const connection = createConnection(options);
-  const link = { url: `${connection.serviceUrl}/trpc`, transformer };
+  return clientOn(createConnection(options));
+}
+
+/** @internal exported for tests, which choose the time of a connection */
+export function clientOn(connection: Connection): PetstoreClient {
+  const link = { url: `${connection.options.serviceUrl}/trpc`, transformer };
   const lastLink = splitLink<AppRouter>({
-    condition: ({ type }) => type === 'subscription',
-    true: createEventsLink(connection),
+    condition: ({ path }) => traitsOf(path).streams === true,
+    true: createListLink(connection),
     false: splitLink({
-      condition: ({ path }) => traitsOf(path).streams === true,
-      true: createListLink(connection),
-      false: splitLink({
-        condition: ({ path }) => traitsOf(path).isFree === true,
-        true: httpLink({ ...link, fetch: createTrpcFetch(connection, true) }),
-        false: httpBatchLink({
-          ...link,
-          fetch: createTrpcFetch(connection),
-          maxItems: BATCH_MAX,
-          maxURLLength: URL_MAX_LENGTH,
-        }),
+      condition: ({ path }) => traitsOf(path).isFree === true,
+      true: httpLink({ ...link, fetch: createTrpcFetch(connection, true) }),
+      false: httpBatchLink({
+        ...link,
+        fetch: createTrpcFetch(connection),
+        maxItems: BATCH_MAX,
+        maxURLLength: URL_MAX_LENGTH,
       }),
     }),
   });
-  const procedures = createTRPCClientProxy<AppRouter>(new PatientClient(connection.options, [lastLink]));
+  const procedures = createTRPCClientProxy<AppRouter>(new RetryingClient(connection, [lastLink]));
   const added: Readonly<Record<PropertyKey, unknown>> = {
     rest: restClientOn(connection),
-    events: (eventsOptions?: FollowEventsOptions) => followOrderEvents(connection, eventsOptions),
+    events: (options?: FollowEventsOptions) => followOrderEvents(connection, options),
   };
-  // tRPC's client is a proxy that takes every name for a procedure. Its type cannot show the names that are added here.
+  // tRPC's client is a proxy, too, which takes every name for a procedure but the one by which its plugins find it.
   return new Proxy(procedures, {
     get: (target, name, receiver) => (Object.hasOwn(added, name) ? added[name] : Reflect.get(target, name, receiver)),
-  }) as PetstoreClient;
+  }) as unknown as PetstoreClient; // the names that are added here are in no type of tRPC's
 }

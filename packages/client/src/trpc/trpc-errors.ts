@@ -1,19 +1,11 @@
 import { isTRPCClientError } from '@trpc/client';
-import { PetstoreError, type PetstoreErrorCode, responseError } from '../errors.ts';
+import { PetstoreError, responseError } from '../errors.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { AppRouter, TrpcErrorShape } from './router.ts';
 import type { TrpcResponse } from './trpc-fetch.ts';
 
 /**
- * Why a call failed: the same code as over REST, such as `connection_failed` if there was no response.
- *
- * @param error anything that a call threw
- * @returns `undefined` if the call was aborted, or the error does not come from a call
- */
-export const errorCodeOf = (error: unknown): PetstoreErrorCode | undefined => petstoreErrorOf(error)?.code;
-
-/**
- * The failure as the REST client throws it, with `code`, `status`, `requestId` and `retryAfterSeconds`.
+ * Why a call failed: the error that the REST client throws, such as `connection_failed` if there was no response.
  *
  * @param error anything that a call threw
  * @returns `undefined` if the call was aborted, or the error does not come from a call

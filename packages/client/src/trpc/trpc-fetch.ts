@@ -21,7 +21,7 @@ export interface TrpcResponse {
 }
 
 /**
- * The `fetch` of tRPC's links, with retries and with distinct errors.
+ * The `fetch` of tRPC's links, which sends once, and throws the errors of this client.
  *
  * @param isFree whether the service counts none of the calls. @default false
  */

@@ -25,7 +25,7 @@ const RUNTIMES: readonly (readonly [name: string, command: readonly string[]])[]
 
 /** It prints a line for each thing that it has done. The response to the first attempt at cancelling is lost. */
 const PROGRAM = `
-  import { ConflictError, createPetstoreClient, createPetstoreRestClient, errorCodeOf } from '@petstore/client';
+  import { ConflictError, createPetstoreClient, createPetstoreRestClient, petstoreErrorOf } from '@petstore/client';
   const { Deno: deno, Bun: bun } = globalThis;
   console.log(deno ? 'Deno ' + deno.version.deno : bun ? 'Bun ' + bun.version : 'Node ' + process.versions.node);
   const baseUrl = process.argv[2];
@@ -44,7 +44,7 @@ const PROGRAM = `
   await rest.cancelOrder({ orderId: id }).catch((error) => {
     console.log(error instanceof ConflictError, error.code, error.status, error.requestId !== undefined);
   });
-  await client.orders.cancel.mutate({ orderId: id }).catch((error) => console.log(errorCodeOf(error)));
+  await client.orders.cancel.mutate({ orderId: id }).catch((error) => console.log(petstoreErrorOf(error).code));
 
   let count = 0;
   for await (const orders of await client.orders.list.query()) count += orders.length;
@@ -55,11 +55,6 @@ const PROGRAM = `
     console.log(event.type);
     break;
   }
-  const stop = new AbortController();
-  await new Promise((onComplete, onError) => {
-    const onData = ({ data }) => data.orderId === id && stop.abort();
-    client.orders.events.subscribe({ after: '0' }, { signal: stop.signal, onData, onComplete, onError });
-  });
 
   const signal = AbortSignal.abort(new Error('left'));
   await rest.listOrders({ signal }).toArray().catch((error) => console.log(error.message));
