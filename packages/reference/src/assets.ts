@@ -13,7 +13,6 @@ export interface Assets {
 /** The modules that each page loads. */
 export const SCRIPTS = ['page.js', 'search.js', 'console.js'];
 export const STYLES = 'styles.css';
-export const SEARCH_LIBRARY = 'minisearch.js';
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -27,10 +26,10 @@ export function loadAssets(folder: string): Assets {
   const readLibrary = (url: string) => readFileSync(fileURLToPath(url), 'utf8');
   const pico = readLibrary(import.meta.resolve('@picocss/pico/css/pico.classless.jade.min.css'));
   const texts: Readonly<Record<string, string>> = {
-    ...Object.fromEntries(['favicon.svg', 'theme.js', ...SCRIPTS].map((name) => [name, readOwn(name)])),
+    ...Object.fromEntries(['favicon.svg', ...SCRIPTS].map((name) => [name, readOwn(name)])),
     // A single file loads sooner. Our styles override the styles in a layer.
     [STYLES]: `@layer pico{${pico}}${readOwn('styles.css')}${readOwn('reference.css')}`,
-    [SEARCH_LIBRARY]: readLibrary(import.meta.resolve('minisearch')),
+    'minisearch.js': readLibrary(import.meta.resolve('minisearch')), // search.js loads it
   };
   const version = hash('sha256', Object.values(texts).join('\0'), 'hex').slice(0, 12);
   return {

@@ -1,25 +1,28 @@
-import { type ApiVersion, openApiDocument } from '@petstore/api';
+import { posix } from 'node:path';
+import type { ApiVersion } from '@petstore/api';
 import Negotiator from 'negotiator';
-import type { SiteResources } from './create-site.ts';
-import type { Encoding, Resource } from './resource.ts';
+import { loadAssets } from './assets.ts';
+import { renderForPrograms, renderLlmsText } from './for-programs.ts';
+import { loadErrorPages, loadGuides } from './guides.ts';
+import { renderPage } from './layout.ts';
+import { referencePage } from './reference-page.ts';
+import { createResource, type Resource } from './resource.ts';
+import { searchEntries } from './search-entries.ts';
+import { REFERENCE_PATH, readVersions, type Site } from './site.ts';
 
 /** The parts of a GET or HEAD request that determine its response. */
 export interface ReferenceRequest {
   /** Percent-decoded, without the query. */
   readonly path: string;
-  /** The header field as received. A page is sent as Markdown to clients that prefer Markdown. */
+  /** The header field as received. */
   readonly accept?: string | undefined;
   /** The header field as received. */
   readonly acceptEncoding?: string | undefined;
 }
 
 export interface ReferenceOptions {
-  /**
-   * Returns the OpenAPI document of a version, with at least one server. Called once per version.
-   *
-   * @default the committed document, for a server at http://127.0.0.1:3000
-   */
-  readonly documentOf?: (version: ApiVersion) => object;
+  /** Returns the OpenAPI document of a version, with at least one server. Called once per version. */
+  readonly documentOf: (version: ApiVersion) => object;
 }
 
 /** A response to be sent unchanged; for HEAD, without its body. */
@@ -27,7 +30,7 @@ export interface ReferenceResponse {
   readonly status: 200 | 308 | 404;
   /** By lower-case name, without `content-length`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Empty for a 308; otherwise the same object for all requests of a path and a content coding. */
+  /** For a 200 the same object for all requests of a path and a content coding; empty for a 308. */
   readonly body: Uint8Array;
 }
 
@@ -40,61 +43,100 @@ export interface Reference {
   respond(request: ReferenceRequest): Promise<ReferenceResponse | undefined>;
 }
 
-/**
- * Creates the site. This costs nothing: the first request loads the code that makes pages, and each file is read, rendered
- * and compressed at its first request.
- */
-export function createReference({ documentOf = committedDocument }: ReferenceOptions = {}): Reference {
-  let loading: Promise<SiteResources> | undefined;
-  const load = async () => (await import('./create-site.ts')).createSite(documentOf);
+/** Creates the site. The first request reads its files; each page is rendered and compressed at its first request. */
+export function createReference({ documentOf }: ReferenceOptions): Reference {
+  let site: Site | undefined;
+  let resources: ReadonlyMap<string, Resource> | undefined;
   return {
-    async respond(request) {
-      loading ??= load().catch((error: unknown) => {
-        loading = undefined; // the next request tries again
-        throw error;
-      });
-      return respondFrom(await loading, request);
+    async respond({ path, accept = '*/*', acceptEncoding = '' }) {
+      site ??= loadSite(documentOf);
+      resources ??= listResources(site);
+      const negotiator = new Negotiator({ headers: { accept, 'accept-encoding': acceptEncoding } });
+      const resource = resources.get(path);
+      if (resource !== undefined) {
+        // Brotli would make the files 5 % smaller.
+        const isCompressed = negotiator.encodings(['gzip', 'identity'])[0] === 'gzip';
+        const coding = isCompressed ? { 'content-encoding': 'gzip' } : {};
+        const headers = { ...resource.headers, ...coding, vary: 'accept-encoding' };
+        return { status: 200, headers, body: isCompressed ? await resource.compressed() : resource.plain() };
+      }
+      // The redirect is relative: it also works behind a proxy that serves us below another path.
+      if (path.endsWith('/') && resources.has(path.slice(0, -1))) {
+        const headers = { location: `../${posix.basename(path)}`, 'cache-control': 'no-cache' };
+        return { status: 308, headers, body: new Uint8Array() };
+      }
+      const isPerson = negotiator.mediaTypes(['application/json', 'text/html'])[0] === 'text/html';
+      return isPerson ? notFound(path, site) : undefined;
     },
   };
 }
 
-async function respondFrom(site: SiteResources, request: ReferenceRequest): Promise<ReferenceResponse | undefined> {
-  const { path, accept = '*/*', acceptEncoding = '' } = request;
-  const negotiator = new Negotiator({ headers: { accept, 'accept-encoding': acceptEncoding } });
-  const page = site.pages.get(path);
-  const markdown = site.pages.get(`${path}.md`);
-  const send = async (status: 200 | 404, resource: Resource, vary: string): Promise<ReferenceResponse> => {
-    const encoding = chooseEncoding(negotiator);
-    const coding = encoding === 'identity' ? {} : { 'content-encoding': encoding };
-    return { status, headers: { ...resource.headers, ...coding, vary }, body: await resource.encode(encoding) };
+/** @throws Error if a text of the site cannot be read, or a document names no server */
+function loadSite(documentOf: (version: ApiVersion) => object): Site {
+  const versions = readVersions(documentOf);
+  const [current] = versions;
+  const root = current?.baseUrl.replace(/\/v\d+$/, '') ?? '';
+  const guides = loadGuides(root);
+  return {
+    name: current?.document.info.title ?? '',
+    root,
+    assets: loadAssets(`${REFERENCE_PATH}/assets`),
+    versions,
+    references: versions.map((version) => referencePage(version, guides)),
+    guides,
+    errors: loadErrorPages(root, versions),
   };
-  if (page !== undefined && markdown !== undefined) {
-    const prefersMarkdown = negotiator.mediaTypes(['text/html', 'text/markdown'])[0] === 'text/markdown';
-    return send(200, prefersMarkdown ? markdown : page, 'accept, accept-encoding');
+}
+
+/** Revalidated at each request, because the content may have changed. */
+const headersOf = (type: string) => ({ 'content-type': `text/${type}; charset=utf-8`, 'cache-control': 'no-cache' });
+
+/**
+ * For every page: scripts, styles, images and requests of this origin only, and nothing inline. A key that is entered into
+ * the console cannot be sent anywhere else.
+ */
+const PAGE_HEADERS = {
+  ...headersOf('html'),
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+    "base-uri 'self'; form-action 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'same-origin',
+};
+
+/** All that is served, by path. */
+function listResources(site: Site): ReadonlyMap<string, Resource> {
+  const { assets, references, guides, errors } = site;
+  const resources = new Map<string, Resource>();
+  const add = (path: string, headers: Resource['headers'], render: () => string) =>
+    resources.set(`/${path}`, createResource(headers, render));
+  for (const page of [...references, ...guides, ...errors]) add(page.path, PAGE_HEADERS, () => renderPage(page, site));
+  for (const page of [...guides, ...errors]) {
+    add(`${page.path}.md`, headersOf('markdown'), () => renderForPrograms(page, site));
   }
-  if (page !== undefined) return send(200, page, 'accept-encoding');
-  const redirection = redirectToPage(site.pages, path);
-  if (redirection !== undefined) return redirection;
-  const notFound = site.notFound[path.split('/').length - 3];
-  const isPerson = negotiator.mediaTypes(['application/json', 'text/html'])[0] === 'text/html';
-  return isPerson && notFound !== undefined ? send(404, notFound, 'accept, accept-encoding') : undefined;
+  add('llms.txt', headersOf('plain'), () => renderLlmsText(site));
+  add(`${REFERENCE_PATH}/search-entries.js`, headersOf('javascript'), () => {
+    return `export const entries = ${JSON.stringify(searchEntries(site))};\n`;
+  });
+  for (const { name, contentType, text } of assets.files) {
+    const headers = { 'content-type': contentType, 'cache-control': 'public, max-age=31536000, immutable' };
+    add(`${assets.path}/${name}`, headers, () => text);
+  }
+  return resources;
 }
 
-const committedDocument = (version: ApiVersion): object =>
-  openApiDocument({ version, servers: [{ url: `http://127.0.0.1:3000/${version}` }] });
+const NOT_FOUND = `# Page not found
 
-/** Removes the final slash. The redirect is relative: it also works behind a proxy that serves us below another path. */
-function redirectToPage(pages: SiteResources['pages'], path: string): ReferenceResponse | undefined {
-  const page = path.slice(0, -1);
-  if (!path.endsWith('/') || !pages.has(page)) return undefined;
-  const location = `../${page.slice(page.lastIndexOf('/') + 1)}`;
-  return { status: 308, headers: { location, 'cache-control': 'no-cache' }, body: new Uint8Array() };
-}
+There is no page at this address. Paths are exact: case and slashes count.
 
-const ENCODINGS: Encoding[] = ['br', 'gzip', 'identity'];
+Search, choose a page from the list, or begin at the [reference](${REFERENCE_PATH}).`;
 
-/** Our preferred encoding among those that the client accepts; the client's own order is ignored. */
-function chooseEncoding(negotiator: Negotiator): Encoding {
-  const accepted = negotiator.encodings(ENCODINGS);
-  return ENCODINGS.find((encoding) => accepted.includes(encoding)) ?? 'identity';
+/** The page for a missing path. It is rendered anew for each request, because its links depend on the path. */
+function notFound(path: string, site: Site): ReferenceResponse {
+  const page = {
+    path: path.slice(1).split('/').map(encodeURIComponent).join('/'),
+    title: 'Page not found',
+    summary: 'There is no page at this address.',
+    markdown: NOT_FOUND,
+  };
+  return { status: 404, headers: { ...PAGE_HEADERS, vary: 'accept' }, body: Buffer.from(renderPage(page, site)) };
 }

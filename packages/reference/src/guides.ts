@@ -1,40 +1,44 @@
 import { readFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, posix } from 'node:path';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { errorCodesOf } from './open-api.ts';
 import { type DocumentedVersion, ERRORS_PATH, type Page, REFERENCE_PATH } from './site.ts';
 import { fence, table } from './write-markdown.ts';
 
-/** The guides in the order of their list: their files below `docs`, and their subjects. */
+/**
+ * The guides in the order of their list: their files below `docs`, and their subjects. Search ranks the words of a subject
+ * high: it holds what people look for under other names.
+ */
 const GUIDES: Readonly<Record<string, string>> = {
   'guides/five-minutes-rest.md':
-    'From a key to the first order cancelled, with curl, and with the client for JavaScript and TypeScript.',
+    'From an API key to the first order cancelled, with curl, and with the client library (SDK) for JavaScript and TypeScript.',
   'guides/five-minutes-trpc.md':
-    'For internal TypeScript services: place, ship, complete and cancel orders, with types.',
+    'For internal TypeScript services: place, ship, complete and cancel orders with a typed client.',
   'guides/follow-orders.md':
-    'For internal TypeScript services: to receive every change of an order, in place of polling.',
+    'For internal TypeScript services: subscribe to every change of an order (server-sent events, SSE), in place of polling or webhooks.',
   'guides/authentication.md':
-    'Every request carries an API key as bearer token. How to get one, send it, store it and replace it, and what the response to a refused one is.',
+    'Every request carries an API key as bearer token. There are no other credentials, and no login. How to get a key, send it, store it and replace it, and what the response to a refused one is.',
   'errors.md':
     'Every error response has `code`, `message` and `status`. All codes, what each means and what to do, one page for each.',
   'guides/limits.md':
-    'Each plan allows a number of requests a minute and a day. What the headers of a response mean, how to back off, and what leads to a ban.',
+    'Rate limits and throttling: each plan has a quota of requests a minute and a day. What the headers of a response mean, how to back off, and what leads to a ban.',
   'guides/64-bit-ids.md':
-    'Ids have 64 bits, and many JSON parsers round them. What to do in JavaScript, Python, Go, Java, C# and other languages.',
+    'Ids have 64 bits (int64), and many JSON parsers lose their precision. What to do in JavaScript, Python, Go (Golang), Java, C# and other languages.',
   'guides/client-tools.md':
-    'openapi-typescript, hey-api, orval, Postman, Prism and others on this service: what works, how ids fare, which options to set.',
+    'Code generators (codegen) and tools on this service: openapi-typescript, hey-api, orval, Postman, Prism and others. What works, how ids fare, which options to set.',
   'guides/versions.md':
-    'What may change within v1 and what may not, how stable an operation is, and how the end of one is announced.',
-  'guides/v2-preview.md': 'Orders by pages and with filters, to try: an experiment, beside v1, which stays as it is.',
-  'guides/changelog.md': 'What each release of the API changed.',
+    'Compatibility: what may change within v1 and what may not, how stable an operation is, and how the end of one is announced.',
+  'guides/v2-preview.md':
+    'Orders by pages (pagination) and with filters, to try: an experiment, beside v1, which stays as it is.',
+  'guides/changelog.md': 'Release notes: what each release of the API changed.',
 };
 const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the keys are those of the catalogue
 
 const FOLDER = join(import.meta.dirname, '../../../docs');
 
-/** The path of each page written in Markdown, by its file below `docs`. */
-export const PATHS_BY_SOURCE: ReadonlyMap<string, string> = new Map([
+/** The path of each page, by its file below `docs`. */
+const PATHS: ReadonlyMap<string, string> = new Map([
   ...Object.keys(GUIDES).map((source): [string, string] => [source, `${REFERENCE_PATH}/${basename(source, '.md')}`]),
   ...ERROR_CODES.map((code): [string, string] => [`guides/errors/${code}.md`, `${ERRORS_PATH}/${code}`]),
 ]);
@@ -42,17 +46,30 @@ export const PATHS_BY_SOURCE: ReadonlyMap<string, string> = new Map([
 /** Example addresses of the service in the texts. */
 const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/api\.petstore\.example/g;
 
-/** @throws Error if the text is missing, or does not begin with a heading */
+/** @throws Error if the text is missing, does not begin with a heading, or links to a file below `docs` without a page */
 function loadPage(source: string, summary: string, root: string): Page {
-  const markdown = readFileSync(join(FOLDER, source), 'utf8').replaceAll(EXAMPLES, root);
-  const title = /^# (.+)\n/.exec(markdown)?.[1];
+  const text = readFileSync(join(FOLDER, source), 'utf8').replaceAll(EXAMPLES, root);
+  const title = /^# (.+)\n/.exec(text)?.[1];
   if (title === undefined) throw new Error(`docs/${source} must begin with a heading.`);
-  return { path: PATHS_BY_SOURCE.get(source) ?? '', title, summary, markdown, folder: dirname(source) };
+  return { path: PATHS.get(source) ?? '', title, summary, markdown: linkPages(text, source) };
 }
+
+/** Turns links to files into links to their pages. Of a link to a source file, which readers do not have, the text stays. */
+const linkPages = (markdown: string, source: string): string =>
+  markdown.replaceAll(
+    /\[([^\]]*)\]\((?!https:)([^)#\s]+\.md)(#[^)]*)?\)/g,
+    (_, text: string, file: string, fragment = '') => {
+      const target = posix.join(dirname(source), file);
+      const path = PATHS.get(target);
+      if (path !== undefined) return `[${text}](${path}${fragment})`;
+      if (target.startsWith('../')) return text;
+      throw new Error(`docs/${source} links to docs/${target}, which is no page.`);
+    },
+  );
 
 /**
  * @param root the address of the installation, which replaces those in the texts
- * @throws Error if a text is missing, or does not begin with a heading
+ * @throws Error as for a single text
  */
 export const loadGuides = (root: string): readonly Page[] =>
   Object.entries(GUIDES).map(([source, summary]) => loadPage(source, summary, root));

@@ -87,7 +87,7 @@ const examplesOf = ({ content = {} }: Response) =>
 
 /** The codes of the errors that the document shows for a response. */
 export const errorCodesOf = (response: Response): readonly string[] =>
-  examplesOf(response).flatMap(([name]) => (name in ERROR_CATALOGUE ? [name] : []));
+  examplesOf(response).flatMap(([name]) => (Object.hasOwn(ERROR_CATALOGUE, name) ? [name] : []));
 
 /** The status of a successful response, and the first body that the document shows for it. */
 export function successOf({ responses }: Operation): { readonly status: string; readonly body?: unknown } {

@@ -2,19 +2,14 @@ import { STATUS_CODES } from 'node:http';
 import { curlSample, typeScriptSample } from './code-samples.ts';
 import { renderConsole } from './console.ts';
 import { errorCodesOf, type Operation, type Response, type Schema, successOf, typeOf } from './open-api.ts';
-import { type DocumentedVersion, firstSentence, type Page, REFERENCE_PATH } from './site.ts';
+import { type DocumentedVersion, type Page, REFERENCE_PATH } from './site.ts';
 import { fence, table } from './write-markdown.ts';
-
-/** The guides to read next. */
-const NEXT: Readonly<Record<DocumentedVersion['version'], readonly string[]>> = {
-  v1: ['five-minutes-rest', 'errors', 'limits'],
-  v2: ['v2-preview', 'versions', 'errors'],
-};
 
 /** The reference of a version: the description of each operation, and beside it samples of calls. */
 export function referencePage(about: DocumentedVersion, guides: readonly Page[]): Page {
   const { path, document, operations } = about;
   const { title, description } = document.info;
+  const [summary = ''] = description.split('\n\n');
   const markdown = [
     introduce(about, guides),
     ...operations.map((operation) => describeOperation(operation, about)),
@@ -23,11 +18,11 @@ export function referencePage(about: DocumentedVersion, guides: readonly Page[])
     '## Headers of responses {#headers}',
     ...describeHeaders(operations),
   ].join('\n\n');
-  return { path, title, summary: firstSentence(description), markdown, folder: '' };
+  return { path, title, summary, markdown };
 }
 
 function introduce(
-  { version, document, documentPath, baseUrl, operations }: DocumentedVersion,
+  { document, documentPath, baseUrl, operations }: DocumentedVersion,
   guides: readonly Page[],
 ): string {
   const { info, servers, components } = document;
@@ -43,7 +38,7 @@ function introduce(
     ],
   ];
   const [first] = operations;
-  const next = NEXT[version].flatMap((name) => guides.find(({ path }) => path === `${REFERENCE_PATH}/${name}`) ?? []);
+  const [beginning] = guides;
   return `<section class="operation"><div>
 
 # ${info.title}
@@ -54,23 +49,20 @@ ${table(['', ''], facts)}
 
 ${rest.join('\n\n')}
 
+${beginning === undefined ? '' : `To begin with: [${beginning.title}](${beginning.path}).`}
+
 </div><div class="example"><article><header>A first request, with your key</header>
 
 ${first === undefined ? '' : fence('bash', `export PETSTORE_API_KEY=pso_…\n\n${curlSample(baseUrl, first)}`)}
 
-</article></div></section>
-<div class="cards">
-
-${next.map((guide) => `<article>\n\n**[${guide.title}](${guide.path})**\n\n${guide.summary}\n\n</article>`).join('\n')}
-
-</div>`;
+</article></div></section>`;
 }
 
-function describeOperation(operation: Operation, { path, baseUrl }: DocumentedVersion): string {
+function describeOperation(operation: Operation, about: DocumentedVersion): string {
+  const { baseUrl } = about;
   const { operationId, method, summary, description, deprecated, externalDocs, parameters = [], responses } = operation;
   const badges = [...(deprecated ? ['Deprecated'] : []), ...(operation['x-badges'] ?? []).map(({ name }) => name)];
-  const common = commonHeaders(Object.values(responses));
-  const headers = Object.entries(responses).map(([status, response]) => describeResponse(status, response, common));
+  const headers = Object.keys(headersOf(Object.values(responses))).map((name) => `[\`${name}\`](#header-${name})`);
   const fields = parameters.map(({ name, schema, required = false, description: meaning = '' }) =>
     describeField(name, schema, required, meaning),
   );
@@ -83,15 +75,15 @@ function describeOperation(operation: Operation, { path, baseUrl }: DocumentedVe
 
 ${description}
 
-${externalDocs === undefined ? '' : `[${externalDocs.description}](${new URL(externalDocs.url).pathname}${new URL(externalDocs.url).hash})`}
+${externalDocs === undefined ? '' : `[${externalDocs.description}](${pathOf(externalDocs.url)})`}
 
 ${parameters.length === 0 ? '' : `<h3>Parameters</h3>\n\n${table(['Name', 'Meaning'], fields)}`}
 
 <h3>Responses</h3>
 
-${table(['Status', 'Meaning'], headers)}
+${table(['Status', 'Meaning'], Object.entries(responses).map(describeResponse))}
 
-<small>Every response also carries ${common.map(headerLink).join(', ')}.</small>
+<small>With the headers ${headers.join(', ')}.</small>
 
 </div><div class="example">
 <article class="samples"><header><fieldset aria-label="Language of the sample: ${summary}">
@@ -104,15 +96,19 @@ ${fence('bash', curlSample(baseUrl, operation))}
 ${fence('typescript', typeScriptSample(baseUrl, operation))}
 
 </article>
-${renderConsole(operation, path)}
+${renderConsole(operation, about)}
 ${body === undefined ? '' : `<article><header>${status} ${STATUS_CODES[status]}</header>\n\n${fence('json', JSON.stringify(body, undefined, 2))}\n\n</article>`}
 </div></section>`;
 }
 
+/** The path of a page, whose address in the document is that of the production server. */
+function pathOf(address: string): string {
+  const { pathname, hash } = new URL(address);
+  return pathname.slice(1) + hash;
+}
+
 /** A method in its colour, as HTML. */
 export const renderMethod = (method: string): string => `<b class="${method.toLowerCase()}">${method}</b>`;
-
-const headerLink = (name: string): string => `[\`${name}\`](#header-${name})`;
 
 function describeSchema([name, { description = '', properties = {}, required = [] }]: [string, Schema]): string {
   const fields = Object.entries(properties).map(([property, schema]) =>
@@ -127,39 +123,21 @@ function describeField(name: string, schema: Schema, isRequired: boolean, descri
   return [`\`${name}\`<br><small>${typeOf(schema)}${isRequired ? ', required' : ''}</small>`, description + choice];
 }
 
-/** This header depends on the request, not on the response. */
-const CORS_HEADER = 'Access-Control-Allow-Origin';
-
-const headersOf = ({ headers = {} }: Response): readonly string[] =>
-  Object.keys(headers).filter((name) => name !== CORS_HEADER);
-
-/** The headers that every response has. */
-const commonHeaders = ([first, ...others]: readonly Response[]): readonly string[] =>
-  first === undefined
-    ? []
-    : headersOf(first).filter((name) => others.every((other) => headersOf(other).includes(name)));
-
-function describeResponse(status: string, response: Response, common: readonly string[]): readonly string[] {
+function describeResponse([status, response]: [string, Response]): readonly string[] {
   const name = status === 'default' ? 'Others' : `${status} ${STATUS_CODES[status]}`;
   const codes = errorCodesOf(response).map((code) => `\`${code}\``);
-  const special = headersOf(response)
-    .filter((header) => !common.includes(header))
-    .map(headerLink);
   return [
     `<b class="status-${status.charAt(0)}">${name}</b>`,
-    [response.description, codes.length > 0 && codes.join(' '), special.length > 0 && `With ${special.join(', ')}`]
-      .filter(Boolean)
-      .join('<br>'),
+    codes.length === 0 ? response.description : `${response.description}<br>${codes.join(' ')}`,
   ];
 }
 
-/** The headers of all responses, each once. */
-function describeHeaders(operations: readonly Operation[]): readonly string[] {
-  const all = operations
-    .flatMap(({ responses }) => Object.values(responses))
-    .flatMap(({ headers = {} }) => Object.entries(headers));
-  return Object.entries(Object.fromEntries(all)).map(
+/** The headers of responses, each once, by name. */
+const headersOf = (responses: readonly Response[]): NonNullable<Response['headers']> =>
+  Object.fromEntries(responses.flatMap(({ headers = {} }) => Object.entries(headers)));
+
+const describeHeaders = (operations: readonly Operation[]): readonly string[] =>
+  Object.entries(headersOf(operations.flatMap(({ responses }) => Object.values(responses)))).map(
     ([name, { description, example }]) =>
       `### \`${name}\` {#header-${name}}\n\n${description}\n\nExample: \`${example}\``,
   );
-}

@@ -2,12 +2,16 @@ import { type ApiVersion, DOCUMENTED_VERSIONS, type ErrorCode } from '@petstore/
 import type { Assets } from './assets.ts';
 import { type OpenApiDocument, type Operation, operationsOf, resolveReferences } from './open-api.ts';
 
+// All paths are relative to the root of the service, and begin without a slash. Pages use them as links, because the
+// `<base>` of each page is the root: the site also works behind a proxy that serves it below a path of its own.
+
 /** The path of the reference of v1; all other pages are below it. */
-export const REFERENCE_PATH = '/docs';
+export const REFERENCE_PATH = 'docs';
 /** The path of the guide to errors; each code has a page below it. */
 export const ERRORS_PATH = `${REFERENCE_PATH}/errors`;
-/** The path of the search entries: a module, loaded together with the library. */
-export const SEARCH_ENTRIES_PATH = `${REFERENCE_PATH}/search-entries.js`;
+
+/** The root, relative to a path. */
+export const rootFrom = (path: string): string => '../'.repeat(path.split('/').length - 1) || './';
 
 /** A page of the site, written or generated as Markdown. */
 export interface Page {
@@ -15,10 +19,10 @@ export interface Page {
   readonly title: string;
   /** One or two sentences, in Markdown. */
   readonly summary: string;
-  /** Its links name files below `docs`, or pages of the site by paths that begin with a slash. */
+  /** Its links are paths of the site, or files below `docs` relative to `source`. */
   readonly markdown: string;
-  /** The folder to which links to files are relative: `guides`. */
-  readonly folder: string;
+  /** The file of a page that was written, below `docs`. */
+  readonly source?: string;
   /** The error code that the page describes. */
   readonly code?: ErrorCode;
 }
@@ -50,24 +54,20 @@ export interface Site {
   readonly guides: readonly Page[];
   /** One for each code of the catalogue, in its order. */
   readonly errors: readonly Page[];
-  /** The paths of pages, by their files below `docs`. */
-  readonly pathsBySource: ReadonlyMap<string, string>;
 }
-
-/** A relative link from one absolute path to another, which also works behind a proxy that adds a path prefix. */
-export const relativeLink = (from: string, to: string): string =>
-  '../'.repeat(from.split('/').length - 2) + to.slice(1);
 
 /** @throws Error if a document names no server */
 export const readVersions = (documentOf: (version: ApiVersion) => object): readonly DocumentedVersion[] =>
-  DOCUMENTED_VERSIONS.map(({ version, referencePath: path }) => {
+  DOCUMENTED_VERSIONS.map(({ version, referencePath }) => {
     const document = resolveReferences(documentOf(version));
     const [server] = document.servers;
     if (server === undefined) throw new Error(`The OpenAPI document of ${version} must name a server.`);
-    const documentPath = `/${version}/openapi.json`;
-    return { version, path, documentPath, document, operations: operationsOf(document), baseUrl: server.url };
+    return {
+      version,
+      path: referencePath.slice(1),
+      documentPath: `${version}/openapi.json`,
+      document,
+      operations: operationsOf(document),
+      baseUrl: server.url,
+    };
   });
-
-/** For search engines and link previews. */
-export const firstSentence = (markdown: string): string =>
-  (/^.*?\.(?=\s|$)/s.exec(markdown)?.[0] ?? markdown).replaceAll('`', '');

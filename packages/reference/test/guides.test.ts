@@ -3,15 +3,17 @@ import { join } from 'node:path';
 import { ERROR_CATALOGUE, openApiDocument } from '@petstore/api';
 import { ADDRESS_REQUESTS_PER_MINUTE, PLANS } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
-import { createReference } from '../src/index.ts';
-import { ERROR_CODES, PAGE_PATHS, referencesOf } from './support/pages.ts';
+import { renderMarkdown } from '../src/markdown.ts';
+import { errorCodesOf } from '../src/open-api.ts';
+import { ERROR_CODES, PAGE_PATHS, referencesOf, resolveFrom } from './support/pages.ts';
+import { referenceAt } from './support/reference.ts';
 import { runTypeScript } from './support/run-typescript.ts';
 import { startServer } from './support/site-server.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
 const readGuide = (source: string) => readFileSync(join(DOCS, source), 'utf8');
 
-const reference = createReference();
+const reference = referenceAt();
 const pages = new Map<string, string>();
 for (const path of PAGE_PATHS) {
   pages.set(path, Buffer.from((await reference.respond({ path }))?.body ?? []).toString());
@@ -35,6 +37,13 @@ describe('error codes', () => {
     },
   );
 
+  test('are no names that every object has', () => {
+    expect(renderMarkdown({ path: 'docs/x', title: '', summary: '', markdown: '`constructor`' }).html).toBe(
+      '<p><code>constructor</code></p>\n',
+    );
+    expect(errorCodesOf({ description: '', content: { json: { examples: { toString: { value: '' } } } } })).toEqual([]);
+  });
+
   test('of tRPC only show no REST response', () => {
     expect(pages.get('/docs/errors/order_not_shipped')).toContain('tRPC only');
     expect(pages.get('/docs/errors/order_not_shipped')).not.toContain('&quot;status&quot;');
@@ -43,7 +52,7 @@ describe('error codes', () => {
 
   test('link to the operations that respond with them', () => {
     expect(pages.get('/docs/errors/order_already_shipped')).toContain(
-      '<td>v1: <a href="../../docs#cancelOrder">Cancel an order</a><br>v2: <a href="../../docs/v2#cancelOrder">Cancel an order</a></td>',
+      '<td>v1: <a href="docs#cancelOrder">Cancel an order</a><br>v2: <a href="docs/v2#cancelOrder">Cancel an order</a></td>',
     );
   });
 
@@ -57,7 +66,7 @@ describe('error codes', () => {
     );
     expect(rows).toHaveLength(ERROR_CODES.length);
     for (const code of ERROR_CODES) {
-      expect(pages.get('/docs/errors')).toContain(`<td><a href="../docs/errors/${code}"><code>${code}</code></a></td>`);
+      expect(pages.get('/docs/errors')).toContain(`<td><a href="docs/errors/${code}"><code>${code}</code></a></td>`);
     }
   });
 });
@@ -66,10 +75,11 @@ describe('links', () => {
   const isDocument = (path: string) => /^\/v[12]\/openapi\.(?:json|yaml)$/.test(path);
 
   test.each(PAGE_PATHS)('of %s lead to something', async (path) => {
-    const internal = referencesOf(pages.get(path) ?? '').filter((link) => !/^https:/.test(link));
+    const html = pages.get(path) ?? '';
+    const internal = referencesOf(html).filter((link) => !/^https:/.test(link));
     expect(internal.length).toBeGreaterThan(10);
     for (const link of internal) {
-      const { pathname, hash } = new URL(link, `http://localhost${path}`);
+      const { pathname, hash } = resolveFrom(html, `http://localhost${path}`, link);
       if (isDocument(pathname)) continue;
       expect(await reference.respond({ path: pathname }), link).toMatchObject({ status: 200 });
       if (hash !== '') expect(pages.get(pathname), link).toContain(`id="${hash.slice(1)}"`);
@@ -138,6 +148,6 @@ describe('the guide to the preview of v2', () => {
   });
 
   test('links to the reference of v2', () => {
-    expect(pages.get('/docs/v2-preview')).toContain('<li><a href="../docs/v2">v2</a></li>');
+    expect(pages.get('/docs/v2-preview')).toContain('<li><a href="docs/v2">v2</a></li>');
   });
 });

@@ -122,7 +122,7 @@ test.each(['/docs', '/docs/authentication', '/docs/errors/rate_limit_exceeded'])
   async (path) => {
     const response = await fetch(origin + path, { headers: { 'accept-encoding': 'gzip, br' } });
     expect(response.status).toBe(200);
-    expect(response.headers.get('content-encoding')).toBe('br');
+    expect(response.headers.get('content-encoding')).toBe('gzip');
     expect(response.headers.get('content-security-policy')).toContain("script-src 'self'");
     expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     expect([...response.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);

@@ -1,8 +1,6 @@
 // The console sends operations to the page's own server only. The key that is entered exists only in the fields of this
 // page, and is removed when the page is left.
 
-const main = /** @type {HTMLElement} */ (document.getElementById('main'));
-const baseUrl = new URL(main.dataset['base'] ?? '', location.href).href;
 /** A list may be long; no more than this is shown. */
 const MAX_SHOWN_CHARACTERS = 200_000;
 
@@ -31,45 +29,18 @@ for (const button of buttons) {
     event.preventDefault();
     void send(form);
   });
-  // Samples of operations that change something do not get a real id.
-  if (form.dataset['method'] === 'GET') showUrlInSamples(form);
 }
 
-/** Updates the URL of the samples with the fields. @param {HTMLFormElement} form */
-function showUrlInSamples(form) {
-  const texts = document.createTreeWalker(form.parentElement ?? form, NodeFilter.SHOW_TEXT);
-  /** @type {{ node: Node, example: string }[]} */
-  const shown = [];
-  while (texts.nextNode()) {
-    const example = texts.currentNode.nodeValue ?? '';
-    if (/^'https?:/.test(example)) shown.push({ node: texts.currentNode, example });
-  }
-  form.addEventListener('input', () => {
-    const url = urlOf(form);
-    for (const { node, example } of shown) node.nodeValue = url === undefined ? example : `'${url}'`;
-  });
-}
-
-/** @param {HTMLFormElement} form @returns {string | undefined} undefined while all fields or a part of the path are empty */
+/** The URL with what is entered. The browser insists on the fields of the path. @param {HTMLFormElement} form */
 function urlOf(form) {
-  const entered = Array.from(new FormData(form), ([name, value]) => [name, String(value).trim()]);
   const query = new URLSearchParams();
-  let url = baseUrl + form.dataset['path'];
-  for (const [name = '', value = ''] of entered.filter(([, text]) => text !== '')) {
-    // The URL may be quoted in a shell.
-    if (url.includes(`{${name}}`)) url = url.replace(`{${name}}`, encodeURIComponent(value).replaceAll("'", '%27'));
-    else query.append(name, value);
+  let path = form.dataset['path'] ?? '';
+  for (const [name, entered] of new FormData(form)) {
+    const value = String(entered).trim();
+    if (path.includes(`{${name}}`)) path = path.replace(`{${name}}`, encodeURIComponent(value));
+    else if (value !== '') query.append(name, value);
   }
-  if (url.includes('{') || entered.every(([, text]) => text === '')) return undefined;
-  return query.size === 0 ? url : `${url}?${query}`;
-}
-
-/** @param {HTMLFormElement} form @returns {Record<string, string>} the headers that were entered */
-function headersOf(form) {
-  /** @type {NodeListOf<HTMLInputElement>} */
-  const fields = form.querySelectorAll('input[data-header]');
-  const entered = Array.from(fields, (field) => [field.dataset['header'] ?? '', field.value.trim()]);
-  return Object.fromEntries(entered.filter(([, value]) => value !== ''));
+  return query.size === 0 ? path : `${path}?${query}`;
 }
 
 /** @param {HTMLFormElement} form */
@@ -85,9 +56,9 @@ async function send(form) {
   const key = form.querySelector('input')?.value.trim() ?? '';
   const startedAtMs = performance.now();
   try {
-    const response = await fetch(urlOf(form) ?? baseUrl + form.dataset['path'], {
+    const response = await fetch(urlOf(form), {
       method: form.dataset['method'] ?? 'GET',
-      headers: { ...headersOf(form), ...(key !== '' && { Authorization: `Bearer ${key}` }) },
+      headers: key === '' ? {} : { Authorization: `Bearer ${key}` },
       cache: 'no-store',
       credentials: 'omit',
       redirect: 'error',
@@ -112,7 +83,7 @@ function linkToError(response, text) {
   const [, code] = /^\{"code":"(\w+)"/.exec(text) ?? [];
   if (response.ok || code === undefined) return [];
   const link = /** @type {HTMLAnchorElement} */ (element('a', 'What it means, and what to do: '));
-  link.href = `${main.dataset['errors']}/${code}`;
+  link.href = `docs/errors/${code}`;
   link.append(element('code', code));
   const paragraph = element('p', '');
   paragraph.append(link);

@@ -1,10 +1,10 @@
-// The functions of all pages, except for the console and search: the installation's address, copy buttons, one language
-// for all samples, other names of anchors.
+// The functions of all pages, except for the console and search: the installation's address, copy buttons, and one language
+// for all samples.
 
 // The page contains the address that the operator has set. If the page is read at another address, that one replaces it:
 // commands can then be pasted.
-const { root = '/', renderedFor = '' } = document.documentElement.dataset;
-const here = new URL(root, location.href).href.replace(/\/$/, '');
+const { renderedFor = '' } = document.documentElement.dataset;
+const here = document.baseURI.replace(/\/$/, '');
 for (const code of here === renderedFor ? [] : document.querySelectorAll('main code')) {
   const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
@@ -38,22 +38,10 @@ function commandsIn(text) {
   return commands.map((command) => command.slice(2)).join('\n');
 }
 
-const LANGUAGE_KEY = 'sampleLanguage';
 /** @type {NodeListOf<HTMLInputElement>} */
 const choices = document.querySelectorAll('.samples input[type=radio]');
-
-/** @param {string | null} language */
-function chooseLanguage(language) {
-  for (const choice of choices) if (choice.value === language) choice.checked = true;
-}
-for (const choice of choices) {
-  choice.addEventListener('change', () => {
-    chooseLanguage(choice.value);
-    try {
-      localStorage.setItem(LANGUAGE_KEY, choice.value);
-    } catch {} // storage may be forbidden
+for (const chosen of choices) {
+  chosen.addEventListener('change', () => {
+    for (const choice of choices) choice.checked = choice.value === chosen.value;
   });
 }
-try {
-  chooseLanguage(localStorage.getItem(LANGUAGE_KEY));
-} catch {}

@@ -14,13 +14,13 @@ const EXCERPT_LENGTH = 110;
 let loading;
 
 async function loadIndex() {
-  const load = (/** @type {string | undefined} */ url = '') => import(new URL(url, location.href).href);
-  const [library, module] = await Promise.all([load(dialog.dataset['library']), load(dialog.dataset['entries'])]);
+  const load = (/** @type {string} */ url) => import(new URL(url, import.meta.url).href);
+  const [library, module] = await Promise.all([load('minisearch.js'), load('../../search-entries.js')]);
   /** @type {readonly SearchEntry[]} */
   const entries = module.entries;
   const index = new /** @type {typeof MiniSearch} */ (library.default)({
     idField: 'href',
-    fields: ['title', 'section', 'keywords', 'text'],
+    fields: ['title', 'section', 'summary', 'text'],
     storeFields: ['title', 'section', 'href', 'text', 'kind'],
     searchOptions: {
       combineWith: 'AND',
@@ -28,7 +28,7 @@ async function loadIndex() {
       // Two letters that changed places count as two mistakes.
       fuzzy: (term) => (term.length > 5 ? 2 : term.length > 3 ? 1 : false),
       weights: { fuzzy: 0.2, prefix: 0.5 },
-      boost: { title: 4, keywords: 5 },
+      boost: { title: 4, summary: 3 },
       boostDocument: (_, __, { kind } = {}) => (kind === 'operation' ? 3 : 1),
     },
   });
@@ -62,23 +62,14 @@ async function search() {
 /** @param {Found} result */
 function renderResult({ title, section, href, text, terms = [] }) {
   const link = document.createElement('a');
-  link.href = new URL((document.documentElement.dataset['root'] ?? '') + href, location.href).href;
+  link.href = href;
   const parts = { strong: title, span: section, small: excerpt(text, terms) };
-  link.append(...Object.entries(parts).map(([name, part]) => marked(name, part, terms)));
+  for (const [name, part] of Object.entries(parts)) {
+    link.append(Object.assign(document.createElement(name), { textContent: part }));
+  }
   const item = document.createElement('li');
   item.append(link);
   return item;
-}
-
-/** An element whose text has marked terms. @param {string} name @param {string} text @param {readonly string[]} terms */
-function marked(name, text, terms) {
-  const created = document.createElement(name);
-  const escaped = terms.map((term) => term.replaceAll(/\W/g, String.raw`\$&`));
-  for (const [index, part] of text.split(new RegExp(`(${escaped.join('|') || '$'})`, 'i')).entries()) {
-    if (index % 2 === 0) created.append(part);
-    else created.append(Object.assign(document.createElement('mark'), { textContent: part }));
-  }
-  return created;
 }
 
 /** The text around the longest match. @param {string} text @param {readonly string[]} terms */
@@ -96,13 +87,6 @@ function open() {
   void search();
 }
 
-/** @param {number} step */
-function moveFocus(step) {
-  const stops = /** @type {HTMLElement[]} */ ([input, ...list.querySelectorAll('a')]);
-  const here = stops.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-  stops[(here + step + stops.length) % stops.length]?.focus();
-}
-
 document.getElementById('search-button')?.addEventListener('click', open);
 addEventListener('keydown', (event) => {
   const isTyping = event.target instanceof Element && event.target.closest('input, select') !== null;
@@ -115,10 +99,8 @@ addEventListener('keydown', (event) => {
 input.addEventListener('input', search);
 dialog.addEventListener('keydown', (event) => {
   if (event.isComposing) return; // the input method uses these keys
-  if (event.key === 'ArrowDown') moveFocus(1);
-  else if (event.key === 'ArrowUp') moveFocus(-1);
-  else if (event.key === 'Escape')
-    dialog.close(); // by itself, Escape would only empty the field
+  // By itself, Escape would only empty the field.
+  if (event.key === 'Escape') dialog.close();
   else if (event.key === 'Enter' && event.target === input) list.querySelector('a')?.click();
   else return;
   event.preventDefault();

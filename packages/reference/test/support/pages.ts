@@ -20,4 +20,10 @@ export const PAGE_PATHS = ['/docs', '/docs/v2', ...GUIDE_PATHS, ...ERROR_PATHS];
 
 /** What links and elements of a page refer to, as they are written. */
 export const referencesOf = (html: string): string[] =>
-  Array.from(html.matchAll(/ (?:href|src)="([^"]*)"/g), ([, reference = '']) => reference);
+  Array.from(html.matchAll(/<(?!base )[^>]* (?:href|src)="([^"]*)"/g), ([, reference = '']) => reference);
+
+/** Where a reference of a page leads, as browsers resolve it. */
+export function resolveFrom(html: string, address: string, reference: string): URL {
+  const [, base = ''] = /<base href="([^"]*)">/.exec(html) ?? [];
+  return new URL(reference, new URL(base, address));
+}

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { openApiDocument } from '@petstore/api';
-import { createReference } from '../../src/index.ts';
+import { referenceAt } from './reference.ts';
 
 export interface TestServer extends AsyncDisposable {
   readonly origin: string;
@@ -24,10 +23,7 @@ export async function startServer(listener: RequestListener): Promise<TestServer
 
 /** The site as a server would serve it, at another address than the one that its documents name. */
 export function startSiteServer(): Promise<TestServer> {
-  const reference = createReference({
-    documentOf: (version) =>
-      openApiDocument({ version, servers: [{ url: `https://orders.example/${version}`, description: 'Production' }] }),
-  });
+  const reference = referenceAt('https://orders.example');
   return startServer(async (request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost');
     const answer = await reference.respond({

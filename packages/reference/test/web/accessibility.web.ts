@@ -98,35 +98,3 @@ describe('with the keyboard', () => {
     expect(await send.evaluate((button) => button === document.activeElement)).toBe(true);
   });
 });
-
-test.each([
-  ['/docs', 'dark as the system is'],
-  ['/docs/limits', 'dark by choice'],
-])('%s, %s, is printed black on white, as text alone, with whole lines', async (path, darkness) => {
-  const isChosen = darkness === 'dark by choice';
-  await using reader = await visit(path, { colorScheme: isChosen ? 'light' : 'dark' });
-  const { page } = reader;
-  if (isChosen) await page.getByRole('button', { name: 'Dark mode' }).click();
-  await page.emulateMedia({ media: 'print' });
-  const colours = await page.evaluate(() => {
-    const { backgroundColor, color } = getComputedStyle(document.body);
-    return [
-      backgroundColor,
-      color,
-      ...Array.from(
-        document.querySelectorAll('main :is(h1, h2, h3, p, td, li)'),
-        (text) => getComputedStyle(text).color,
-      ),
-    ];
-  });
-  expect(new Set(colours)).toEqual(new Set(['rgb(255, 255, 255)', 'rgb(0, 0, 0)']));
-  expect(
-    await page.locator('.site-header, aside, button').evaluateAll((all) => all.filter((one) => one.checkVisibility())),
-  ).toEqual([]);
-  const cut = await page
-    .locator('main pre')
-    .evaluateAll((blocks) =>
-      blocks.filter((pre) => pre.scrollWidth > pre.clientWidth || pre.scrollHeight > pre.clientHeight),
-    );
-  expect(cut).toEqual([]);
-});

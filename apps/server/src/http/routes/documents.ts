@@ -29,7 +29,7 @@ export const documents = fp<DocumentsOptions>(
       get(`/${version}/openapi.json`, 'openapi', json);
       get(`/${version}/openapi.yaml`, 'openapi', yaml);
     }
-    for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt', '/robots.txt']) get(path, 'docs', serveReference);
+    for (const path of [DOCS_PATH, `${DOCS_PATH}/*`, '/llms.txt']) get(path, 'docs', serveReference);
     // The redirect is relative: it also works behind a proxy that serves us below a path of its own.
     get('/', 'docs', async (_request, reply) => reply.redirect(DOCS_PATH.slice(1)));
     if (renderSecurityText() !== undefined) {
