@@ -31,7 +31,7 @@ const statusError =
     .join('&')})`;
 const statusesError = `must be one or more of ${ORDER_STATUSES.join(', ')}`;
 /** The message for a text that is no cursor, and for a cursor of other filters. */
-export const cursorError = 'must be one that a page of the same filters gave';
+const cursorError = 'must be one that a page of the same filters gave';
 /** Longer than present cursors, to leave room for other layouts. */
 const CURSOR_MAX_LENGTH = 64;
 const completeError = 'must be true or false';
@@ -96,7 +96,7 @@ const ListOrdersPageInput = inputObject({
   error: 'must be later than shipDateFrom',
 });
 
-export type ListOrdersPageInput = z.output<typeof ListOrdersPageInput>;
+type ListOrdersPageInput = z.output<typeof ListOrdersPageInput>;
 
 /** One page of orders, ascending by id. */
 export interface OrdersPage {
