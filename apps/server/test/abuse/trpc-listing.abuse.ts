@@ -65,7 +65,7 @@ describe('a long list over tRPC', () => {
       expect(count).toBe(COUNT);
       expect(isAscending).toBe(true);
       expect(peak - before).toBeLessThan(LITTLE_BYTES);
-      expect(batchesTaken).toBe(1 + Math.ceil((COUNT - 250) / 4_000));
+      expect(batchesTaken).toBe(1 + Math.ceil((COUNT - 250) / 2_000));
     },
   );
 

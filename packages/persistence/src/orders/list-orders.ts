@@ -16,8 +16,8 @@ import { type OrderRow, orderOfRow } from './order-rows.ts';
 
 /** Orders in the first batch: a short list takes one small statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
-/** Orders in every other batch: some 200 kB of text, of which a list holds at most two. */
-const BATCH = 4_000;
+/** Orders in every other batch: some 100 kB of text, of which a list holds at most two. */
+const BATCH = 2_000;
 
 // A batch is one row, with one text for all values of a column. For PostgreSQL it costs no more than a row for each order,
 // and for this process a quarter. No value contains a comma.
