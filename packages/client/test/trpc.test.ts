@@ -94,7 +94,9 @@ describe('without this package', () => {
     const url = `${service.origin}/trpc`;
     const link = httpBatchLink({ url, transformer: superjson, headers: { authorization: 'Bearer external' } });
     const client = createTRPCClient<AppRouter>({ links: [link] });
-    await expect(client.orders.list.query()).rejects.toThrow(/httpBatchStreamLink .* or read pages by v2\.orders\.list/);
+    await expect(client.orders.list.query()).rejects.toThrow(
+      /httpBatchStreamLink .* or read pages by v2\.orders\.list/,
+    );
   });
 });
 

@@ -22,6 +22,12 @@ const petstore = (environment: Record<string, string>, ...args: readonly string[
     encoding: 'utf8',
   });
 
+/** What leads to another file, by the type of a file. */
+const LINK_OF: Readonly<Record<string, RegExp>> = {
+  'text/html; charset=utf-8': /(?:href|src)="([^"#?]+)/g,
+  'text/javascript; charset=utf-8': /\bload\('([^']+)'\)/g, // of the search, when it is used first
+};
+
 /** The status of each path below /docs that pages lead to, from one on. */
 async function crawl(
   url: string,
@@ -32,9 +38,9 @@ async function crawl(
   const response = await fetch(url + path);
   found.set(path, response.status);
   const text = await response.text();
-  if (!response.headers.get('content-type')?.startsWith('text/html')) return found;
-  for (const [, target = ''] of text.matchAll(/(?:href|src|data-library|data-entries)="([^"#?]+)/g)) {
-    const to = new URL(target, url + path);
+  const [, base = ''] = /<base href="([^"]*)"/.exec(text) ?? [];
+  for (const [, target = ''] of text.matchAll(LINK_OF[response.headers.get('content-type') ?? ''] ?? /(?!)/g)) {
+    const to = new URL(target, new URL(base, url + path));
     if (to.origin === url && to.pathname.startsWith('/docs')) await crawl(url, to.pathname, found);
   }
   return found;
