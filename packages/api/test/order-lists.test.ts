@@ -29,7 +29,7 @@ test.each([0, 250, 4_251])('a list of %i orders is one JSON array', async (count
   expect(listed).toMatchObject(ids);
   const batches = await streamed(fresh);
   expect(batches.flat().map(({ id }) => ({ id: Number(id) }))).toEqual(ids);
-  expect(batches.every(({ length }) => length > 0 && length <= 100)).toBe(true);
+  expect(batches.every(({ length }) => length > 0 && length <= 50)).toBe(true);
 });
 
 test('the JSON of an order has its fields in the order of the document, and no ship date that is not known', () => {

@@ -52,7 +52,7 @@ export const listOrdersContract = {
 } satisfies ProcedureContract;
 
 /** The maximum number of orders in a batch. While one is written as superjson, nothing else is served. */
-const BATCH_MAX = 100;
+const BATCH_MAX = 50;
 
 /** The maximum number of orders in a list that is not streamed, which is held in memory as a whole. */
 const WHOLE_LIST_MAX = 2_000;
