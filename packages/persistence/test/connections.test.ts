@@ -170,15 +170,18 @@ test('callers who wait for a connection are served by the server that takes over
   const holding = persistence.pets.findPet(petId(1n)).catch(() => {}); // has the only connection for a second
   const placing = Array.from({ length: 4 }, () => place(persistence));
   await expect.poll(() => persistence.load().statementsInFlight.writes).toBe(4);
-  await runSql(store.url, `alter role ${former.name} set default_transaction_read_only = on`);
-  await runSql(store.url, `alter role ${next.name} reset default_transaction_read_only`);
-  // The session of the watch keeps its setting: only a new one shows that the server takes no writes any more.
-  await persistence.ping();
   await runSql(
     store.url,
-    `select pg_terminate_backend(pid) from pg_stat_activity
-     where usename = '${former.name}' and query like '%transaction_read_only%'`,
+    `alter role ${former.name} set default_transaction_read_only = on;
+     alter role ${next.name} reset default_transaction_read_only`,
   );
+  // The session of the watch keeps its setting: only a new one shows that the server takes no writes any more.
+  await runSql(
+    store.url,
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+     where usename = '${former.name}' and query ~ 'transaction_read_only|pg_backend_pid'`,
+  );
+  await persistence.ping(); // sooner than by itself: the second passes
   for (const { placed } of await Promise.all(placing)) expect(placed).toBe(true);
   await holding;
   await store.query('rollback');
