@@ -1,52 +1,46 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ROOT } from '@petstore/server/test-support';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { ALERTS } from './support/committed-files.ts';
+import { RUNBOOK, RUNBOOK_FILE, SECTIONS, sectionOf } from './support/runbook.ts';
 
-const RUNBOOK = join(ROOT, 'docs/runbook');
-const read = (page: string) => readFileSync(join(RUNBOOK, page), 'utf8');
-const PAGES = readdirSync(RUNBOOK);
-const INDEX = read('README.md');
+/** As GitHub makes it of a heading. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
 
-test.each(ALERTS)('$alert ($labels.severity) has a page, which explains it and says what to do', (alert) => {
-  const page = basename(alert.annotations.runbook_url);
-  expect(alert.annotations.runbook_url).toBe(`docs/runbook/${page}`);
-  expect(read(page).match(/^##? .*/gm)).toEqual([`# ${alert.alert}`, '## Diagnosis', '## Mitigation']);
+test.each(ALERTS)('$alert ($labels.severity) has a section, which explains it and says what to do', (alert) => {
+  expect(alert.annotations.runbook_url).toBe(`${RUNBOOK_FILE}#${anchorOf(alert.alert)}`);
+  expect(sectionOf(alert.alert).match(/^### .*/gm)).toEqual(['### Diagnosis', '### Mitigation']);
 });
 
-test('the list of the runbook holds each alert as its rule has it, and each page belongs to one', () => {
-  const rows = ALERTS.map(({ alert, annotations, labels, for: time }) => {
-    const page = basename(annotations.runbook_url);
-    return `| [${alert}](${page}) | ${labels.severity} | ${time} |`;
-  });
-  expect(INDEX.match(/^\| \[Petstore.*/gm)).toEqual(rows);
-  const pages = ALERTS.map(({ annotations }) => basename(annotations.runbook_url));
-  expect(PAGES.toSorted()).toEqual(['README.md', ...new Set(pages)].toSorted());
-});
-
-/** As GitHub makes them of headings. */
-const anchorsOf = (markdown: string) =>
-  Array.from(markdown.matchAll(/^#+ (.*)$/gm), ([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
+test('the list of the runbook holds each alert as its rule has it, and each section belongs to one', () => {
+  const rows = ALERTS.map(
+    ({ alert, labels, for: time }) => `| [${alert}](#${anchorOf(alert)}) | ${labels.severity} | ${time} |`,
   );
+  expect(RUNBOOK.match(/^\| \[Petstore.*/gm)).toEqual(rows);
+  expect([...SECTIONS.keys()]).toEqual([...new Set(ALERTS.map(({ alert }) => alert))]);
+});
 
-test.each(PAGES)('what %s links to is there', (page) => {
-  const links = [...read(page).matchAll(/\]\(([^)#:]*)(?:#([^)]*))?\)/g)];
-  const broken = links.filter(([, path = '', anchor]) => {
-    const target = join(RUNBOOK, path || page);
+test('what the runbook links to is there', () => {
+  const links = [...RUNBOOK.matchAll(/\]\(([^)#:]*)(?:#([^)]*))?\)/g)];
+  const anchorsOf = (markdown: string) =>
+    Array.from(markdown.matchAll(/^#+ (.*)$/gm), ([, heading = '']) => anchorOf(heading));
+  const broken = links.filter(([, path, anchor]) => {
+    const target = path ? join(ROOT, 'docs', path) : join(ROOT, RUNBOOK_FILE);
     return !existsSync(target) || (anchor !== undefined && !anchorsOf(readFileSync(target, 'utf8')).includes(anchor));
   });
   expect(broken.map(([link]) => link)).toEqual([]);
+  expect(links.length).toBeGreaterThan(50);
 });
 
 const deployed = (file: string): string => readFileSync(join(ROOT, 'deploy', file), 'utf8');
-/** What the commands of the index name, by a pattern with one group. */
-const named = (pattern: RegExp) => Array.from(INDEX.matchAll(pattern), ([, name]) => name);
+/** What the commands of the runbook name, by a pattern with one group. */
+const named = (pattern: RegExp) => Array.from(RUNBOOK.matchAll(pattern), ([, name]) => name);
 
 test('the runbook runs the command line where Compose has it', () => {
   const { services } = parse(deployed('compose.yaml'));

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { ROOT } from '@petstore/server/test-support';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ALERT_RULES_FILE, ALERTS } from '../support/committed-files.ts';
+import { sectionOf } from '../support/runbook.ts';
 import { FAULTS, type FaultName } from './faults/faults.ts';
 import { recordFaultsOfLimits } from './faults/of-limits.ts';
 import { recordFaultsOfLists } from './faults/of-lists.ts';
@@ -79,10 +77,10 @@ describe('a fault of real servers raises its alert and no other, and nothing is 
   });
 });
 
-describe('the commands of a page of the runbook print what it shows, while the fault lasts:', () => {
-  test.for([...new Set(ALERTS.map(({ annotations }) => annotations.runbook_url))])('%s', (page) => {
-    const steps = recordings.stepsOf(page);
-    const commands = readFileSync(join(ROOT, page), 'utf8').match(/^\$ /gm);
+describe('the commands of a section of the runbook print what it shows, while the fault lasts:', () => {
+  test.for([...new Set(ALERTS.map(({ alert }) => alert))])('%s', (alert) => {
+    const steps = recordings.stepsOf(alert);
+    const commands = sectionOf(alert).match(/^\$ /gm);
     expect(steps).toHaveLength(commands?.length ?? Number.NaN);
     expect(steps.map(({ command, printed }) => ({ command, printed }))).toEqual(
       steps.map(({ command, shown }) => ({ command, printed: shown })),

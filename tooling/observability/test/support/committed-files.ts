@@ -15,7 +15,7 @@ interface Alert {
   readonly expr: string;
   readonly for: string;
   readonly labels: { readonly severity: Severity };
-  /** `runbook_url` is the path of the page from the root of the repository. */
+  /** `runbook_url` is the path of the section from the root of the repository. */
   readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
 }
 

@@ -26,14 +26,15 @@ const RUNNABLE = [
 /** A fenced block, with the line above it that names the file, where there is one. */
 const BLOCK = /^(?:As `(?<file>[\w-]+\.\w+)`.*\n\n)?```(?<language>\w*)\n(?<content>[\s\S]*?)^```$/gm;
 
+/** @param document the path below the root */
+export const readSteps = (document: string): readonly Step[] => stepsIn(readFileSync(join(ROOT, document), 'utf8'));
+
 /**
- * Reads the `console` blocks of a document, and the programs that it names ("As `shop.mjs`:"), in their order.
+ * The `console` blocks of a document, and the programs that it names ("As `shop.mjs`:"), in their order.
  *
- * @param document the path below the root
  * @throws Error if a block does not begin with a command
  */
-export function readSteps(document: string): readonly Step[] {
-  const markdown = readFileSync(join(ROOT, document), 'utf8');
+export function stepsIn(markdown: string): readonly Step[] {
   return Array.from(markdown.matchAll(BLOCK)).flatMap(({ groups = {} }): readonly Step[] => {
     const { file, language, content = '' } = groups;
     if (file !== undefined) return [{ kind: 'program', file, source: content }];

@@ -52,7 +52,7 @@ export async function recordFaultsOfLimits(recordings: FaultRecordings): Promise
     during: () => Promise.all(keys.map(({ text }) => send(REQUESTS_TO_BAN, 1, () => get('/v2/store/orders/1', text)))),
   });
   recordings.add('retries without a wait', { healthy, faulty: await bans });
-  await recordings.follow('ban-surge', { watched, environment, names: { W2XCWm6f: keys[0]?.id ?? '' } });
+  await recordings.follow('PetstoreBanSurge', { watched, environment, names: { W2XCWm6f: keys[0]?.id ?? '' } });
 
   {
     await using client = await connectTo(redis.url);
@@ -61,18 +61,18 @@ export async function recordFaultsOfLimits(recordings: FaultRecordings): Promise
     recordings.add('Redis blocked', { healthy, faulty: await watched.observe({ ms: 2_500 }) });
     stop.abort();
     await blocking;
-    await recordings.follow('redis-slow', { watched, environment });
+    await recordings.follow('PetstoreRedisSlow', { watched, environment });
   }
 
   await redis.kill();
   recordings.add('Redis killed', { healthy, faulty: await watched.observe({ ms: 2_500 }) });
-  await recordings.follow('limits-degraded', { watched, environment });
+  await recordings.follow('PetstoreLimitsDegraded', { watched, environment });
   await redis.restart();
   await vi.waitUntil(async () => (await watched.read('petstore_limits_mode{mode="redis"}')) === 1, PATIENTLY);
 
   const trying = watched.observe({ during: () => send(2_000, 8, () => get('/v1/store/orders', forgedKey())) });
   recordings.add('forged keys', { healthy, faulty: await trying });
-  await recordings.follow('invalid-keys', { watched, environment });
+  await recordings.follow('PetstoreInvalidKeys', { watched, environment });
 }
 
 async function connectTo(url: string): Promise<Redis & AsyncDisposable> {

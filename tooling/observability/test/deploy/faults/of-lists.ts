@@ -39,7 +39,7 @@ export async function recordFaultsOfLists(recordings: FaultRecordings): Promise<
   const cuts = 'petstore_http_responses_cut_total{reason="slow_reader"}';
   const areCut = () => vi.waitUntil(async () => (await watched.read(cuts)) === SLOW_READERS, PATIENTLY);
   recordings.add('slow readers', { healthy, faulty: await watched.observe({ hasLists: false, during: areCut }) });
-  await recordings.follow('lists-cut', { ...surroundings, names: { W2XCWm6f: key.id } });
+  await recordings.follow('PetstoreListsCut', { ...surroundings, names: { W2XCWm6f: key.id } });
   for (const socket of readers) socket.destroy();
 
   const begin = async (some: readonly TestKey[]) => {
@@ -51,11 +51,11 @@ export async function recordFaultsOfLists(recordings: FaultRecordings): Promise<
   await watched.untilCalm();
   const faulty = await watched.observe({ ms: LONG_MS, hasLists: false });
   recordings.add('many lists', { healthy, faulty });
-  await recordings.follow('near-capacity', surroundings);
+  await recordings.follow('PetstoreNearCapacity', surroundings);
   sockets.push(...(await begin(keys.slice(MANY_KEYS))));
   await watched.untilCalm();
   recordings.add('too many lists', { healthy, faulty: await watched.observe({ ms: LONG_MS }) }); // one request in seven is a list
-  await recordings.follow('overloaded', surroundings);
+  await recordings.follow('PetstoreOverloaded', surroundings);
   for (const socket of sockets) socket.destroy();
 }
 

@@ -30,7 +30,7 @@ export async function recordFaultsOfProcesses(recordings: FaultRecordings): Prom
 
   const starving = starve(one);
   recordings.add('processor taken away', { healthy, faulty: await one.observe({ ms: 4_000, isLate: true }) });
-  await recordings.follow('event-loop-lag', { watched: one, environment });
+  await recordings.follow('PetstoreEventLoopLag', { watched: one, environment });
   await starving[Symbol.asyncDispose]();
 
   await one.server.stop('SIGKILL');
@@ -39,16 +39,16 @@ export async function recordFaultsOfProcesses(recordings: FaultRecordings): Prom
     { healthy, faulty: 'down' },
     { healthy: healthyOther, faulty: await other.observe() },
   );
-  await recordings.follow('server-unavailable', { watched: one, environment });
+  await recordings.follow('PetstoreServerUnavailable', { watched: one, environment });
   await other.server.stop('SIGKILL');
   recordings.add('all servers killed', { healthy, faulty: 'down' }, { healthy: healthyOther, faulty: 'down' });
-  await recordings.follow('down', { watched: one, environment });
+  await recordings.follow('PetstoreDown', { watched: one, environment });
 
   const faulty: Observed[] = [];
   for (let i = 0; i < 3; i++) {
     const again = await start();
     faulty.push(await again.observe({ ms: 500 }));
-    if (i === 2) await recordings.follow('restarting', { watched: again, environment });
+    if (i === 2) await recordings.follow('PetstoreRestarting', { watched: again, environment });
     await again.server.stop('SIGKILL');
   }
   recordings.add('server restarted', { healthy, faulty });
@@ -56,12 +56,16 @@ export async function recordFaultsOfProcesses(recordings: FaultRecordings): Prom
 
   const leaking = await start({ NODE_OPTIONS: LEAKING });
   recordings.add('memory leaks', { healthy, faulty: await leaking.observe() });
-  await recordings.follow('memory-near-limit', { watched: leaking, environment });
+  await recordings.follow('PetstoreMemoryNearLimit', { watched: leaking, environment });
   await leaking.server.stop();
 
   const ending = await start({ PETS_SUNSET_AT: new Date(Date.now() + TEN_DAYS_MS).toISOString().slice(0, 10) });
   recordings.add('sunset in ten days', { healthy, faulty: await ending.observe() });
-  await recordings.follow('sunset-near', { watched: ending, environment, names: { W2XCWm6f: KEYS.unlimited.id } });
+  await recordings.follow('PetstoreSunsetNear', {
+    watched: ending,
+    environment,
+    names: { W2XCWm6f: KEYS.unlimited.id },
+  });
   await ending.server.stop();
 }
 
@@ -89,7 +93,7 @@ async function followEvents(
   const lag = 'petstore_order_event_lag_seconds';
   await vi.waitUntil(async () => (await watched.read(lag)) > 0, PATIENTLY);
   recordings.add('transaction open', { healthy, faulty: await watched.observe({ ms: 2_000 }), growing: [lag] });
-  await recordings.follow('events-late', { watched, environment: { DATABASE_URL: databaseUrl } });
+  await recordings.follow('PetstoreEventsLate', { watched, environment: { DATABASE_URL: databaseUrl } });
   await writer.end().catch(() => {});
   leave.abort();
   await following;

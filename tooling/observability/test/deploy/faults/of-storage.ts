@@ -29,7 +29,7 @@ export async function recordFaultsOfStorage(recordings: FaultRecordings): Promis
     await administrator.query(SLOW_TRIGGER);
     // More changes at a time than there are connections for them would wait for one, and be slow for another reason.
     recordings.add('slow trigger', { healthy, faulty: await watched.observe({ ms: 5_000, rate: 30 }) });
-    await recordings.follow('requests-slow', surroundings);
+    await recordings.follow('PetstoreRequestsSlow', surroundings);
     await administrator.query('drop function wait() cascade');
   }
 
@@ -45,14 +45,14 @@ export async function recordFaultsOfStorage(recordings: FaultRecordings): Promis
       healthy,
       faulty: await watched.observe({ rate: 0, during: rarely }),
     });
-    await recordings.follow('error-budget-burn', surroundings);
+    await recordings.follow('PetstoreErrorBudgetBurn', surroundings);
     await administrator.query('alter table pets rename column title to name');
 
     await administrator.query('alter database shop set default_transaction_read_only = on');
     await endSessions(databaseUrl);
     await vi.waitUntil(async () => (await watched.read('petstore_ready')) === 0, PATIENTLY);
     recordings.add('PostgreSQL read-only', { healthy, faulty: await watched.observe() });
-    await recordings.follow('not-ready', surroundings);
+    await recordings.follow('PetstoreNotReady', surroundings);
     await untilReady();
   }
 
@@ -64,7 +64,7 @@ export async function recordFaultsOfStorage(recordings: FaultRecordings): Promis
     const isWaiting = async () => (await watched.read('petstore_postgres_statements_in_flight{purpose="reads"}')) > 1;
     const during = async () => {
       await vi.waitUntil(isWaiting, PATIENTLY);
-      await recordings.follow('postgres-slow', surroundings);
+      await recordings.follow('PetstorePostgresSlow', surroundings);
     };
     await watched.observe({ during });
   }
@@ -79,7 +79,7 @@ export async function recordFaultsOfStorage(recordings: FaultRecordings): Promis
   postgres.pause();
   await isDown();
   recordings.add('PostgreSQL frozen', { healthy, faulty: await watched.observe() });
-  await recordings.follow('postgres-down', surroundings);
+  await recordings.follow('PetstorePostgresDown', surroundings);
   postgres.resume();
   await untilReady();
   await postgres.kill();

@@ -33,7 +33,7 @@ export interface ObservedServer {
   readonly growing?: readonly string[];
 }
 
-/** The observations of each fault, and what the commands of its page printed meanwhile. */
+/** The observations of each fault, and what the commands of its section printed meanwhile. */
 export class FaultRecordings {
   #health: readonly Timeline[] = [];
   readonly #recordings = new Map<FaultName, Recording>();
@@ -76,10 +76,9 @@ export class FaultRecordings {
     return { timelines: this.#health, whole: { from: 0, to: HEALTHY_MINUTES } };
   }
 
-  /** Runs the commands of a page of the runbook as an operator on call would. */
-  async follow(page: string, surroundings: Surroundings): Promise<void> {
-    const document = `docs/runbook/${page}.md`;
-    this.#followed.set(document, await followRunbook(document, surroundings));
+  /** Runs the commands of a section of the runbook as an operator on call would. */
+  async follow(alert: string, surroundings: Surroundings): Promise<void> {
+    this.#followed.set(alert, await followRunbook(alert, surroundings));
   }
 
   of(fault: FaultName): Recording {
@@ -88,10 +87,10 @@ export class FaultRecordings {
     return recording;
   }
 
-  /** The commands of a page that was followed, in order. @param page its path from the root */
-  stepsOf(page: string): readonly FollowedStep[] {
-    const steps = this.#followed.get(page);
-    if (steps === undefined) throw new Error(`${page} was not followed`);
+  /** The commands of a section that was followed, in order. */
+  stepsOf(alert: string): readonly FollowedStep[] {
+    const steps = this.#followed.get(alert);
+    if (steps === undefined) throw new Error(`the section on ${alert} was not followed`);
     return steps;
   }
 }

@@ -1,18 +1,19 @@
-import { comparable, isAsShown, Reader, readSteps } from '@petstore/server/test-support';
+import { comparable, isAsShown, Reader, stepsIn } from '@petstore/server/test-support';
+import { sectionOf } from '../../support/runbook.ts';
 import type { WatchedServer } from './watched-server.ts';
 
-/** The address of the admin listener in the pages. */
+/** The address of the admin listener in the runbook. */
 const DOCUMENTED_ADMIN_HOST = '127.0.0.1:3001';
 
 export interface Surroundings {
   readonly watched: Pick<WatchedServer, 'url' | 'adminUrl'>;
   /** DATABASE_URL, REDIS_URL and the like. */
   readonly environment: Readonly<Record<string, string>>;
-  /** What stands here for each id in the page. */
+  /** What stands here for each id in the runbook. */
   readonly names?: Readonly<Record<string, string>>;
 }
 
-/** A command of a page, what the page shows, and what it printed. */
+/** A command of the runbook, what it shows, and what it printed. */
 export interface FollowedStep {
   readonly command: string;
   readonly shown: string;
@@ -29,8 +30,8 @@ const leavingOut = (text: string): string =>
     .replaceAll(/[ \t]+/g, ' ')
     .replaceAll(/ $/gm, '');
 
-/** Runs the commands of a page of the runbook as an operator on call would. @returns a step for each, in order */
-export async function followRunbook(page: string, surroundings: Surroundings): Promise<readonly FollowedStep[]> {
+/** Runs the commands of a section of the runbook as an operator on call would. @returns a step for each, in order */
+export async function followRunbook(alert: string, surroundings: Surroundings): Promise<readonly FollowedStep[]> {
   const { watched, environment, names } = surroundings;
   await using reader = new Reader({
     url: watched.url,
@@ -40,8 +41,8 @@ export async function followRunbook(page: string, surroundings: Surroundings): P
     names: { [DOCUMENTED_ADMIN_HOST]: new URL(watched.adminUrl).host, ...names },
   });
   const followed: FollowedStep[] = [];
-  for (const step of readSteps(page)) {
-    if (step.kind !== 'command') throw new Error(`${page} asks for the file ${step.file}`);
+  for (const step of stepsIn(sectionOf(alert))) {
+    if (step.kind !== 'command') throw new Error(`the runbook asks for the file ${step.file}`);
     const { printed } = await reader.run(step.command);
     const [actual, shown] = [leavingOut(printed), leavingOut(step.shown)];
     followed.push({ command: step.command, shown, printed: isAsShown(actual, shown) ? shown : printed });
