@@ -34,24 +34,31 @@ const GUIDES: Readonly<Record<string, string>> = {
   'guides/changelog.md': 'Release notes: what each release of the API changed.',
 };
 const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the keys are those of the catalogue
+/** Its sections on single codes are pages of their own. */
+const ERRORS_SOURCE = 'errors.md';
 
 const FOLDER = join(import.meta.dirname, '../../../docs');
 
-/** The path of each page, by its file below `docs`. */
-const PATHS: ReadonlyMap<string, string> = new Map([
-  ...Object.keys(GUIDES).map((source): [string, string] => [source, `${REFERENCE_PATH}/${basename(source, '.md')}`]),
-  ...ERROR_CODES.map((code): [string, string] => [`guides/errors/${code}.md`, `${ERRORS_PATH}/${code}`]),
-]);
+/** The path of each guide, by its file below `docs`. */
+const PATHS: ReadonlyMap<string, string> = new Map(
+  Object.keys(GUIDES).map((source) => [source, `${REFERENCE_PATH}/${basename(source, '.md')}`]),
+);
 
 /** Example addresses of the service in the texts. */
 const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/api\.petstore\.example/g;
 
-/** @throws Error if the text is missing, does not begin with a heading, or links to a file below `docs` without a page */
-function loadPage(source: string, summary: string, root: string): Page {
-  const text = readFileSync(join(FOLDER, source), 'utf8').replaceAll(EXAMPLES, root);
-  const title = /^# (.+)\n/.exec(text)?.[1];
-  if (title === undefined) throw new Error(`docs/${source} must begin with a heading.`);
-  return { path: PATHS.get(source) ?? '', title, summary, markdown: linkPages(text, source) };
+/** @throws Error if the text is missing, or links to a file below `docs` without a page */
+function readText(source: string, root: string): string {
+  return linkPages(readFileSync(join(FOLDER, source), 'utf8').replaceAll(EXAMPLES, root), source);
+}
+
+/** @returns the text before the sections on single codes, and those by their code */
+function splitErrors(markdown: string): { readonly guide: string; readonly adviceOn: ReadonlyMap<string, string> } {
+  const [guide = '', ...parts] = markdown.split(/^## `(\w+)`\n/m);
+  const adviceOn = new Map<string, string>();
+  for (let i = 0; i < parts.length; i += 2) adviceOn.set(parts[i] ?? '', parts[i + 1] ?? '');
+  // The name of a code leads to its page wherever it is rendered.
+  return { guide: guide.replaceAll(/\[(`\w+`)\]\(#\w+\)/g, '$1'), adviceOn };
 }
 
 /** Turns links to files into links to their pages. Of a link to a source file, which readers do not have, the text stays. */
@@ -69,18 +76,36 @@ const linkPages = (markdown: string, source: string): string =>
 
 /**
  * @param root the address of the installation, which replaces those in the texts
- * @throws Error as for a single text
+ * @throws Error if a text is missing, does not begin with a heading, or links to a file below `docs` without a page
  */
 export const loadGuides = (root: string): readonly Page[] =>
-  Object.entries(GUIDES).map(([source, summary]) => loadPage(source, summary, root));
-
-/** The pages of error codes: facts from the catalogue and the documents, followed by advice. */
-export const loadErrorPages = (root: string, versions: readonly DocumentedVersion[]): readonly Page[] =>
-  ERROR_CODES.map((code) => {
-    const page = loadPage(`guides/errors/${code}.md`, ERROR_CATALOGUE[code].message, root);
-    const advice = page.markdown.slice(page.markdown.indexOf('\n'));
-    return { ...page, code, markdown: `# \`${code}\`\n\n${factsOf(code, versions)}\n${advice}` };
+  Object.entries(GUIDES).map(([source, summary]) => {
+    const text = readText(source, root);
+    const markdown = source === ERRORS_SOURCE ? splitErrors(text).guide : text;
+    const title = /^# (.+)\n/.exec(markdown)?.[1];
+    if (title === undefined) throw new Error(`docs/${source} must begin with a heading.`);
+    return { path: PATHS.get(source) ?? '', title, summary, markdown };
   });
+
+/**
+ * The pages of error codes: facts from the catalogue and the documents, followed by advice.
+ *
+ * @throws Error if there is no advice on a code
+ */
+export function loadErrorPages(root: string, versions: readonly DocumentedVersion[]): readonly Page[] {
+  const { adviceOn } = splitErrors(readText(ERRORS_SOURCE, root));
+  return ERROR_CODES.map((code) => {
+    const advice = adviceOn.get(code)?.replaceAll(/^### /gm, '## ');
+    if (advice === undefined) throw new Error(`docs/${ERRORS_SOURCE} has no section on ${code}.`);
+    return {
+      path: `${ERRORS_PATH}/${code}`,
+      title: code,
+      summary: ERROR_CATALOGUE[code].message,
+      markdown: `# \`${code}\`\n\n${factsOf(code, versions)}\n\n## What happened\n${advice}`,
+      code,
+    };
+  });
+}
 
 function factsOf(code: ErrorCode, versions: readonly DocumentedVersion[]): string {
   const { status, trpcCode, message } = ERROR_CATALOGUE[code];

@@ -19,10 +19,8 @@ export interface Page {
   readonly title: string;
   /** One or two sentences, in Markdown. */
   readonly summary: string;
-  /** Its links are paths of the site, or files below `docs` relative to `source`. */
+  /** Its links are paths of the site. */
   readonly markdown: string;
-  /** The file of a page that was written, below `docs`. */
-  readonly source?: string;
   /** The error code that the page describes. */
   readonly code?: ErrorCode;
 }

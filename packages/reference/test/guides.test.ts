@@ -20,9 +20,11 @@ for (const path of PAGE_PATHS) {
 }
 
 describe('error codes', () => {
-  test('have a page each, and no page is without a code', () => {
-    const files = readdirSync(join(DOCS, 'guides/errors')).map((file) => file.replace(/\.md$/, ''));
-    expect(files.sort()).toEqual([...ERROR_CODES].sort());
+  test('have a section each, in the order of the list, and no section is without a code', () => {
+    const sections = Array.from(readGuide('errors.md').matchAll(/^## `(\w+)`$/gm), ([, code]) => code);
+    const listed = Array.from(readGuide('errors.md').matchAll(/^\| \d{3} \| \[`(\w+)`\]/gm), ([, code]) => code);
+    expect(sections).toEqual(listed);
+    expect(sections.toSorted()).toEqual([...ERROR_CODES].toSorted());
   });
 
   test.each(Object.entries(ERROR_CATALOGUE))(
@@ -57,10 +59,10 @@ describe('error codes', () => {
   });
 
   test('are all listed in the guide, once and with their statuses, and link to their pages', () => {
-    const rows = Array.from(readGuide('errors.md').matchAll(/^\| (\d{3}) \| `([a-z_]+)` \|/gm), ([, status, code]) => [
-      code,
-      Number(status),
-    ]);
+    const rows = Array.from(
+      readGuide('errors.md').matchAll(/^\| (\d{3}) \| \[`([a-z_]+)`\]\(#\2\) \|/gm),
+      ([, status, code]) => [code, Number(status)],
+    );
     expect(Object.fromEntries(rows)).toEqual(
       Object.fromEntries(Object.entries(ERROR_CATALOGUE).map(([code, { status }]) => [code, status])),
     );

@@ -14,7 +14,7 @@ const READ: Readonly<Record<string, readonly string[]>> = {
     'packages/persistence/src/schema/migrations/*.sql',
   ],
   'packages/rate-limit/src/redis-limiter.ts': ['packages/rate-limit/src/limiter.lua'],
-  'packages/reference/src/guides.ts': ['docs/errors.md', 'docs/guides/**/*.md'],
+  'packages/reference/src/guides.ts': ['docs/errors.md', 'docs/guides/*.md'],
   'packages/reference/src/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],
 };
 const RESOURCES = 'resources';
