@@ -1,7 +1,6 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
-import { mergeConfig } from 'vitest/config';
 
-// Most files wait for what a time limit ends: six at a time keep two cores at work.
-export default mergeConfig(definePackageTests({ longest: ['migrations', 'list-orders', 'connections'] }), {
-  test: { maxWorkers: 6 },
+export default definePackageTests({
+  longest: ['migrations', 'list-orders', 'connections'],
+  maxWorkers: 6, // most files wait for what a time limit ends
 });

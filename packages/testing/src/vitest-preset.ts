@@ -12,43 +12,62 @@ interface PackageTestOptions {
    * goes by their size where it has not run them before, and a test that waits is short.
    */
   readonly longest?: readonly string[];
-  /**
-   * The script that runs them. `test:abuse` are files `test/abuse/*.abuse.ts`, one after the other: they measure what
-   * heavy use does to a server. `test:faults` are files `test/faults/*.faults.ts`: what callers see while parts of the
-   * service fail or are silent for seconds. `test:deploy` are files `test/deploy/*.deploy.ts`: what is deployed, with the
-   * programs that run it. `test:web` are files `test/web/*.web.ts`: what needs a browser.
-   * @default 'test'
-   */
-  readonly task?: 'test' | 'test:abuse' | 'test:faults' | 'test:deploy' | 'test:web';
+  /** How many files of `test` run at a time. @default one for each processor but one, two at least */
+  readonly maxWorkers?: number;
+  /** Options of Node for the processes that run tests. @default none */
+  readonly execArgv?: readonly string[];
 }
 
-const TASKS = {
-  test: { include: ['test/**/*.test.ts'], reports: 'test-report.json', timeoutMs: 60_000, fileParallelism: true },
-  'test:abuse': {
-    include: ['test/abuse/**/*.abuse.ts'],
-    reports: 'test-abuse-report.json',
+interface Suite {
+  readonly include: string;
+  /** The file of its results, which the root's test command reads. */
+  readonly report: string;
+  readonly timeoutMs: number;
+  readonly fileParallelism: boolean;
+}
+
+/** The suites by the mode of vitest that runs them: `vitest run --mode faults`. Without one it is `test`. */
+const SUITES: Readonly<Record<string, Suite>> = {
+  test: { include: 'test/**/*.test.ts', report: 'test-report.json', timeoutMs: 60_000, fileParallelism: true },
+  /** What heavy use does to a server, measured one file after the other. */
+  abuse: {
+    include: 'test/abuse/**/*.abuse.ts',
+    report: 'test-abuse-report.json',
     timeoutMs: 600_000,
     fileParallelism: false,
   },
-  'test:faults': {
-    include: ['test/faults/**/*.faults.ts'],
-    reports: 'test-faults-report.json',
+  /** What callers see while parts of the service fail or are silent for seconds. */
+  faults: {
+    include: 'test/faults/**/*.faults.ts',
+    report: 'test-faults-report.json',
     timeoutMs: 600_000,
     fileParallelism: false,
   },
-  'test:deploy': {
-    include: ['test/deploy/**/*.deploy.ts'],
-    reports: 'test-deploy-report.json',
+  /** What is deployed, with the programs that run it. */
+  deploy: {
+    include: 'test/deploy/**/*.deploy.ts',
+    report: 'test-deploy-report.json',
     timeoutMs: 120_000,
     fileParallelism: true,
   },
-  'test:web': {
-    include: ['test/web/**/*.web.ts'],
-    reports: 'test-web-report.json',
+  /** What needs a browser. */
+  web: {
+    include: 'test/web/**/*.web.ts',
+    report: 'test-web-report.json',
     timeoutMs: 120_000,
     fileParallelism: true,
   },
-} satisfies Record<NonNullable<PackageTestOptions['task']>, object>;
+  /** What needs other runtimes, which it fetches from the registry. */
+  runtimes: {
+    include: 'test/runtimes/*.runtimes.ts',
+    report: 'test-runtimes-report.json',
+    timeoutMs: 120_000,
+    fileParallelism: true,
+  },
+};
+
+/** The modes of programs that read the configuration and run no test: knip finds the files of all suites. */
+const READ_ONLY_MODES = ['development', 'production'];
 
 // Read by `tmpdir()` here, in the processes of the tests, and in the programs that these start.
 const memoryFolder = findMemoryFolder();
@@ -56,20 +75,32 @@ const memoryFolder = findMemoryFolder();
 if (memoryFolder !== undefined) process.env['TMPDIR'] ??= memoryFolder;
 
 /** The vitest configuration of every package: real servers, a report that the root's test command reads, no retries. */
-export function definePackageTests(options: PackageTestOptions = {}): ViteUserConfig {
-  const { servers = true, task = 'test', longest = [] } = options;
-  const { include, reports, timeoutMs, fileParallelism } = TASKS[task];
-  return defineConfig({
+export const definePackageTests = (options: PackageTestOptions = {}) =>
+  defineConfig(({ mode }) => configOf(options, mode));
+
+/** @throws Error if there is no suite of this mode */
+function configOf(
+  { servers = true, longest = [], maxWorkers, execArgv = [] }: PackageTestOptions,
+  mode: string,
+): ViteUserConfig {
+  if (READ_ONLY_MODES.includes(mode)) return { test: { include: Object.values(SUITES).map(({ include }) => include) } };
+  const suite = SUITES[mode];
+  if (suite === undefined)
+    throw new Error(`There is no suite "${mode}": --mode is one of ${Object.keys(SUITES).join(', ')}`);
+  const { include, report, timeoutMs, fileParallelism } = suite;
+  // Vitest would leave a processor to itself, which on two of them is every other file: most tests wait for servers.
+  const defaultWorkers = Math.max(2, availableParallelism() - 1);
+  return {
     test: {
-      include,
+      include: [include],
       fileParallelism,
-      // Vitest would leave a processor to itself, which on two of them is every other file: most tests wait for servers.
-      maxWorkers: Math.max(2, availableParallelism() - 1),
+      maxWorkers: mode === 'test' && maxWorkers !== undefined ? maxWorkers : defaultWorkers,
+      execArgv: [...execArgv],
       // A process for each file would spend more time on loading than most files spend on their tests.
       isolate: false,
       sequence: { sequencer: longestFirst(longest) },
       globalSetup: servers ? [fileURLToPath(new URL('./global-setup.ts', import.meta.url))] : [],
-      reporters: ['default', ['json', { outputFile: reports }]],
+      reporters: ['default', ['json', { outputFile: report }]],
       // To notice a test that hangs, and nothing else: on a busy machine a start of servers takes many times as long.
       testTimeout: timeoutMs,
       hookTimeout: 120_000,
@@ -82,7 +113,7 @@ export function definePackageTests(options: PackageTestOptions = {}): ViteUserCo
       allowOnly: false,
       passWithNoTests: false,
     },
-  });
+  };
 }
 
 const longestFirst = (names: readonly string[]): TestSequencerConstructor =>

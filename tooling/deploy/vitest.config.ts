@@ -1,3 +1,3 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
-export default definePackageTests({ task: 'test:web' });
+export default definePackageTests();
