@@ -43,7 +43,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 /**
  * All settings. Each schema takes the trimmed text of its variable, or `undefined` if that is unset or empty. After a
- * change, `pnpm --filter @petstore/tooling-settings generate` updates docs/operations.md.
+ * change, `pnpm --filter @petstore/tooling-checks generate` updates docs/operations.md.
  */
 export const settingsSchema = z.object({
   port: setting('PORT', values.port.prefault('3000'), {

@@ -1,5 +1,5 @@
 import { comparable, isAsShown, Reader, stepsIn } from '@petstore/server/test-support';
-import { sectionOf } from '../../support/runbook.ts';
+import { sectionOf } from '../../../observability/support/runbook.ts';
 import type { WatchedServer } from './watched-server.ts';
 
 /** The address of the admin listener in the runbook. */

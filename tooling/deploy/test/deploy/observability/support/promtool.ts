@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTemporaryFolder } from '@petstore/testing';
-import { ALERT_RULES_FILE, ALERTS } from '../../support/committed-files.ts';
+import { ALERT_RULES_FILE, ALERTS } from '../../../observability/support/committed-files.ts';
 import { extrapolate, type InputSeries, nameOf, type Timeline } from './extrapolate.ts';
 import type { Span } from './fault-recordings.ts';
 

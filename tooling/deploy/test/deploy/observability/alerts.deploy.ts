@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ALERT_RULES_FILE, ALERTS } from '../support/committed-files.ts';
-import { sectionOf } from '../support/runbook.ts';
+import { ALERT_RULES_FILE, ALERTS } from '../../observability/support/committed-files.ts';
+import { sectionOf } from '../../observability/support/runbook.ts';
 import { FAULTS, type FaultName } from './faults/faults.ts';
 import { recordFaultsOfLimits } from './faults/of-limits.ts';
 import { recordFaultsOfLists } from './faults/of-lists.ts';

@@ -1,4 +1,4 @@
-import type { Severity } from '../../support/committed-files.ts';
+import type { Severity } from '../../../observability/support/committed-files.ts';
 
 interface FaultDescription {
   readonly alert: string;

@@ -6,7 +6,7 @@ import { openPersistence } from '@petstore/persistence';
 import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server/test-support';
 import { startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { ALERT_RULES_FILE, ALERTS, PANEL_QUERIES } from '../support/committed-files.ts';
+import { ALERT_RULES_FILE, ALERTS, PANEL_QUERIES } from '../../observability/support/committed-files.ts';
 import { startPrometheus, type TestPrometheus } from './support/prometheus.ts';
 import { promtool } from './support/promtool.ts';
 import { startTraffic } from './support/traffic.ts';

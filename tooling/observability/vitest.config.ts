@@ -1,3 +1,0 @@
-import { definePackageTests } from '@petstore/testing/vitest-preset';
-
-export default definePackageTests();
