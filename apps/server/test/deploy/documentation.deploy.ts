@@ -15,7 +15,7 @@ const FOLLOWED = {
   'docs/guides/five-minutes-rest.md': { commands: 5, programs: 1 },
   'docs/guides/five-minutes-trpc.md': { commands: 3, programs: 1 },
   'docs/guides/follow-orders.md': { commands: 11, programs: 3 },
-  'README.md': { commands: 4, programs: 0 },
+  'README.md': { commands: 5, programs: 0 },
 };
 
 const copyStarted = useStartedDataFolder();

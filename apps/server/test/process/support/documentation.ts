@@ -14,7 +14,7 @@ export type Step =
  */
 const RUNNABLE = [
   /^curl /,
-  /^npx --yes pnpm@12 -s petstore /,
+  /^(?:npx --yes pnpm@12 -s |\.\/)petstore /,
   /^psql /,
   /^redis-cli /,
   /^node [\w-]+\.m[jt]s( > [\w-]+\.txt &)?$/,

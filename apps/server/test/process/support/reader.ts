@@ -108,7 +108,7 @@ export class Reader implements AsyncDisposable {
   /** A command of a document for this server and its keys, and the CLI without pnpm, which may need a registry. */
   #here(command: string): string {
     return this.#named(command)
-      .replace(/^npx --yes pnpm@12 -s petstore /, `node '${join(ROOT, 'apps/cli/src/main.js')}' `)
+      .replace(/^(?:npx --yes pnpm@12 -s |\.\/)petstore /, `node '${join(ROOT, 'apps/cli/src/main.js')}' `)
       .replace(/\bpso_demo_[\w.]+/, this.#surroundings.demoKey)
       .replace(/\bpso_live_[\w.]+/, this.#issuedKey);
   }
