@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -20,6 +20,47 @@ describe('what a document names is there:', () => {
     expect(paths.length).toBeGreaterThanOrEqual(atLeast);
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
+});
+
+/** A name of our code, as documents write it: two words at least, in camel case or capitals. */
+const IDENTIFIER = /`((?=\w*[a-z][A-Z]|[A-Z]+_)[A-Za-z]\w+)(?:\([^`]*\))?`/g;
+
+/** Names of libraries, languages and systems that our code does not use. */
+const NAMES_OF_OTHERS = [
+  'OTEL_LOGS_EXPORTER',
+  'OTEL_METRICS_EXPORTER',
+  'SO_REUSEPORT',
+  'UseNumber', // Go
+  'connectionTimeout', // Fastify
+  'frameworkErrors', // Fastify
+  'httpSubscriptionLink', // tRPC
+  'idleConnTimeout', // Traefik
+  'idsAsStrings',
+  'minimumReleaseAgeExclude', // pnpm
+  'requestInterceptor', // Swagger UI
+  'retryLink', // tRPC
+];
+
+test('each identifier that a document names is in the code', () => {
+  const sources = globSync(
+    [
+      '{apps,packages,tooling}/*/{src,test}/**/*.{ts,js,lua,sql}',
+      '{apps,packages,tooling}/*/package.json',
+      'deploy/**',
+    ],
+    { cwd: ROOT, withFileTypes: true },
+  ).filter((entry) => entry.isFile());
+  const words = new Set(
+    sources.flatMap((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8').match(/\w+/g) ?? []),
+  );
+  const documents = globSync(['*.md', 'docs/**/*.md', '{apps,packages,tooling}/*/*.md'], { cwd: ROOT });
+  const missing = documents.flatMap((document) => {
+    const named = Array.from(read(document).matchAll(IDENTIFIER), ([, name = '']) => name);
+    return [...new Set(named)]
+      .filter((name) => !words.has(name) && !NAMES_OF_OTHERS.includes(name))
+      .map((name) => `${document} names ${name}`);
+  });
+  expect(missing).toEqual([]);
 });
 
 /** The rows of a table that has four columns, without its head. */
