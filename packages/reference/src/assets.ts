@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { extname } from 'node:path';
 
 /** Files that pages load: ours and those of libraries. */
 export interface Assets {
@@ -20,16 +19,23 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
+const read = (file: URL | string): string => readFileSync(new URL(file), 'utf8');
+
 /** @param folder the path below which the files are served */
 export function loadAssets(folder: string): Assets {
-  const readOwn = (name: string) => readFileSync(join(import.meta.dirname, 'browser', name), 'utf8');
-  const readLibrary = (url: string) => readFileSync(fileURLToPath(url), 'utf8');
-  const pico = readLibrary(import.meta.resolve('@picocss/pico/css/pico.classless.jade.min.css'));
+  const styles = [
+    new URL('./browser/styles.css', import.meta.url),
+    new URL('./browser/reference.css', import.meta.url),
+  ];
+  const pico = read(import.meta.resolve('@picocss/pico/css/pico.classless.jade.min.css'));
   const texts: Readonly<Record<string, string>> = {
-    ...Object.fromEntries(['favicon.svg', ...SCRIPTS].map((name) => [name, readOwn(name)])),
+    'favicon.svg': read(new URL('./browser/favicon.svg', import.meta.url)),
+    'page.js': read(new URL('./browser/page.js', import.meta.url)),
+    'search.js': read(new URL('./browser/search.js', import.meta.url)),
+    'console.js': read(new URL('./browser/console.js', import.meta.url)),
+    'minisearch.js': read(import.meta.resolve('minisearch')), // search.js loads it
     // A single file loads sooner. Our styles override the styles in a layer.
-    [STYLES]: `@layer pico{${pico}}${readOwn('styles.css')}${readOwn('reference.css')}`,
-    'minisearch.js': readLibrary(import.meta.resolve('minisearch')), // search.js loads it
+    [STYLES]: `@layer pico{${pico}}${styles.map(read).join('')}`,
   };
   const version = hash('sha256', Object.values(texts).join('\0'), 'hex').slice(0, 12);
   return {

@@ -1,56 +1,100 @@
 import { readFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
-import { basename, dirname, join, posix } from 'node:path';
+import { basename, dirname, posix } from 'node:path';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { errorCodesOf } from './open-api.ts';
 import { type DocumentedVersion, ERRORS_PATH, type Page, REFERENCE_PATH } from './site.ts';
 import { fence, table } from './write-markdown.ts';
 
-/**
- * The guides in the order of their list: their files below `docs`, and their subjects. Search ranks the words of a subject
- * high: it holds what people look for under other names.
- */
-const GUIDES: Readonly<Record<string, string>> = {
-  'guides/five-minutes-rest.md':
-    'From an API key to the first order cancelled, with curl, and with the client library (SDK) for JavaScript and TypeScript.',
-  'guides/five-minutes-trpc.md':
-    'For internal TypeScript services: place, ship, complete and cancel orders with a typed client.',
-  'guides/follow-orders.md':
-    'For internal TypeScript services: subscribe to every change of an order (server-sent events, SSE), in place of polling or webhooks.',
-  'guides/authentication.md':
-    'Every request carries an API key as bearer token. There are no other credentials, and no login. How to get a key, send it, store it and replace it, and what the response to a refused one is.',
-  'errors.md':
-    'Every error response has `code`, `message` and `status`. All codes, what each means and what to do, one page for each.',
-  'guides/limits.md':
-    'Rate limits and throttling: each plan has a quota of requests a minute and a day. What the headers of a response mean, how to back off, and what leads to a ban.',
-  'guides/64-bit-ids.md':
-    'Ids have 64 bits (int64), and many JSON parsers lose their precision. What to do in JavaScript, Python, Go (Golang), Java, C# and other languages.',
-  'guides/client-tools.md':
-    'Code generators (codegen) and tools on this service: openapi-typescript, hey-api, orval, Postman, Prism and others. What works, how ids fare, which options to set.',
-  'guides/versions.md':
-    'Compatibility: what may change within v1 and what may not, how stable an operation is, and how the end of one is announced.',
-  'guides/v2-preview.md':
-    'Orders by pages (pagination) and with filters, to try: an experiment, beside v1, which stays as it is.',
-  'guides/changelog.md': 'Release notes: what each release of the API changed.',
-};
+interface Guide {
+  /** The path below `docs`. */
+  readonly source: string;
+  readonly file: URL;
+  /** What it is about, in Markdown. Search ranks its words high: it holds what people look for under other names. */
+  readonly subject: string;
+}
+
+/** In the order of their list. Each file is named whole, where it is: the bundler takes it along. */
+const GUIDES: readonly Guide[] = [
+  {
+    source: 'guides/five-minutes-rest.md',
+    file: new URL('../../../docs/guides/five-minutes-rest.md', import.meta.url),
+    subject:
+      'From an API key to the first order cancelled, with curl, and with the client library (SDK) for JavaScript and TypeScript.',
+  },
+  {
+    source: 'guides/five-minutes-trpc.md',
+    file: new URL('../../../docs/guides/five-minutes-trpc.md', import.meta.url),
+    subject: 'For internal TypeScript services: place, ship, complete and cancel orders with a typed client.',
+  },
+  {
+    source: 'guides/follow-orders.md',
+    file: new URL('../../../docs/guides/follow-orders.md', import.meta.url),
+    subject:
+      'For internal TypeScript services: subscribe to every change of an order (server-sent events, SSE), in place of polling or webhooks.',
+  },
+  {
+    source: 'guides/authentication.md',
+    file: new URL('../../../docs/guides/authentication.md', import.meta.url),
+    subject:
+      'Every request carries an API key as bearer token. There are no other credentials, and no login. How to get a key, send it, store it and replace it, and what the response to a refused one is.',
+  },
+  {
+    source: 'errors.md',
+    file: new URL('../../../docs/errors.md', import.meta.url),
+    subject:
+      'Every error response has `code`, `message` and `status`. All codes, what each means and what to do, one page for each.',
+  },
+  {
+    source: 'guides/limits.md',
+    file: new URL('../../../docs/guides/limits.md', import.meta.url),
+    subject:
+      'Rate limits and throttling: each plan has a quota of requests a minute and a day. What the headers of a response mean, how to back off, and what leads to a ban.',
+  },
+  {
+    source: 'guides/64-bit-ids.md',
+    file: new URL('../../../docs/guides/64-bit-ids.md', import.meta.url),
+    subject:
+      'Ids have 64 bits (int64), and many JSON parsers lose their precision. What to do in JavaScript, Python, Go (Golang), Java, C# and other languages.',
+  },
+  {
+    source: 'guides/client-tools.md',
+    file: new URL('../../../docs/guides/client-tools.md', import.meta.url),
+    subject:
+      'Code generators (codegen) and tools on this service: openapi-typescript, hey-api, orval, Postman, Prism and others. What works, how ids fare, which options to set.',
+  },
+  {
+    source: 'guides/versions.md',
+    file: new URL('../../../docs/guides/versions.md', import.meta.url),
+    subject:
+      'Compatibility: what may change within v1 and what may not, how stable an operation is, and how the end of one is announced.',
+  },
+  {
+    source: 'guides/v2-preview.md',
+    file: new URL('../../../docs/guides/v2-preview.md', import.meta.url),
+    subject: 'Orders by pages (pagination) and with filters, to try: an experiment, beside v1, which stays as it is.',
+  },
+  {
+    source: 'guides/changelog.md',
+    file: new URL('../../../docs/guides/changelog.md', import.meta.url),
+    subject: 'Release notes: what each release of the API changed.',
+  },
+];
 const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the keys are those of the catalogue
 /** Its sections on single codes are pages of their own. */
 const ERRORS_SOURCE = 'errors.md';
 
-const FOLDER = join(import.meta.dirname, '../../../docs');
-
 /** The path of each guide, by its file below `docs`. */
 const PATHS: ReadonlyMap<string, string> = new Map(
-  Object.keys(GUIDES).map((source) => [source, `${REFERENCE_PATH}/${basename(source, '.md')}`]),
+  GUIDES.map(({ source }) => [source, `${REFERENCE_PATH}/${basename(source, '.md')}`]),
 );
 
 /** Example addresses of the service in the texts. */
 const EXAMPLES = /http:\/\/127\.0\.0\.1:3000|https:\/\/api\.petstore\.example/g;
 
 /** @throws Error if the text is missing, or links to a file below `docs` without a page */
-function readText(source: string, root: string): string {
-  return linkPages(readFileSync(join(FOLDER, source), 'utf8').replaceAll(EXAMPLES, root), source);
-}
+const readText = ({ source, file }: Guide, root: string): string =>
+  linkPages(readFileSync(file, 'utf8').replaceAll(EXAMPLES, root), source);
 
 /** @returns the text before the sections on single codes, and those by their code */
 function splitErrors(markdown: string): { readonly guide: string; readonly adviceOn: ReadonlyMap<string, string> } {
@@ -79,12 +123,12 @@ const linkPages = (markdown: string, source: string): string =>
  * @throws Error if a text is missing, does not begin with a heading, or links to a file below `docs` without a page
  */
 export const loadGuides = (root: string): readonly Page[] =>
-  Object.entries(GUIDES).map(([source, summary]) => {
-    const text = readText(source, root);
-    const markdown = source === ERRORS_SOURCE ? splitErrors(text).guide : text;
+  GUIDES.map((guide) => {
+    const text = readText(guide, root);
+    const markdown = guide.source === ERRORS_SOURCE ? splitErrors(text).guide : text;
     const title = /^# (.+)\n/.exec(markdown)?.[1];
-    if (title === undefined) throw new Error(`docs/${source} must begin with a heading.`);
-    return { path: PATHS.get(source) ?? '', title, summary, markdown };
+    if (title === undefined) throw new Error(`docs/${guide.source} must begin with a heading.`);
+    return { path: PATHS.get(guide.source) ?? '', title, summary: guide.subject, markdown };
   });
 
 /**
@@ -93,7 +137,8 @@ export const loadGuides = (root: string): readonly Page[] =>
  * @throws Error if there is no advice on a code
  */
 export function loadErrorPages(root: string, versions: readonly DocumentedVersion[]): readonly Page[] {
-  const { adviceOn } = splitErrors(readText(ERRORS_SOURCE, root));
+  const texts = GUIDES.filter(({ source }) => source === ERRORS_SOURCE).map((guide) => readText(guide, root));
+  const { adviceOn } = splitErrors(texts.join());
   return ERROR_CODES.map((code) => {
     const advice = adviceOn.get(code)?.replaceAll(/^### /gm, '## ');
     if (advice === undefined) throw new Error(`docs/${ERRORS_SOURCE} has no section on ${code}.`);

@@ -8,16 +8,6 @@ import { renderNotices } from './notices.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../../..');
 
-/** Files that sources read, by source. They have the same paths below {@link RESOURCES}. */
-const READ: Readonly<Record<string, readonly string[]>> = {
-  'packages/persistence/src/schema/migrations/0001-initial-schema.ts': [
-    'packages/persistence/src/schema/migrations/*.sql',
-  ],
-  'packages/rate-limit/src/redis-limiter.ts': ['packages/rate-limit/src/limiter.lua'],
-  'packages/reference/src/guides.ts': ['docs/errors.md', 'docs/guides/*.md'],
-  'packages/reference/src/assets.ts': ['packages/reference/src/browser/*.{js,css,svg}'],
-};
-const RESOURCES = 'resources';
 const CHUNKS = 'chunks';
 
 /**
@@ -37,13 +27,12 @@ const OPTIONAL = ['pg-native', 'tinyglobby'];
  * Builds a folder that only needs Node: `server.js`, and the command line `petstore.js`.
  *
  * @param folder its existing content is removed
- * @throws Error if a source reads files that are not listed here
+ * @throws Error if the bundler warns of anything, or a file is missing
  */
 export async function buildFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   const chunks = await bundle(folder);
   await chmod(join(folder, 'petstore.js'), 0o755);
-  await copyFiles(ROOT, Object.values(READ).flat(), join(folder, RESOURCES));
   for (const [name, patterns] of Object.entries(SERVED)) {
     await copyFiles(join(SERVED_BY, name), patterns, join(folder, 'node_modules', name));
   }
@@ -72,7 +61,9 @@ async function bundle(folder: string): Promise<readonly OutputChunk[]> {
     platform: 'node',
     external: OPTIONAL,
     transform: { define: { 'process.env.NODE_ENV': '"production"' } },
-    plugins: [withoutEmbeddedServers, namingCommit, readingResources, mappingOwnSources],
+    plugins: [withoutEmbeddedServers, namingCommit, mappingOwnSources],
+    // Files that sources read: `new URL('./limiter.lua', import.meta.url)`.
+    experimental: { resolveNewUrlToAsset: true },
     onLog(level, log) {
       if (level === 'warn') throw new Error(log.message);
     },
@@ -104,26 +95,6 @@ const namingCommit: Plugin = {
   load: {
     filter: { id: join(ROOT, 'packages/runtime/src/commit.ts') },
     handler: () => `export const readCommit = () => ${JSON.stringify(process.env['COMMIT'] || readCommit())};`,
-  },
-};
-
-/** Sources find the files that they read relative to the folder of their chunk. */
-const readingResources: Plugin = {
-  name: 'reading-resources',
-  transform: {
-    filter: { id: { include: /\/src\//, exclude: /\/node_modules\// }, code: /\bimport\.meta\./ },
-    handler(code, id) {
-      const source = relative(ROOT, id);
-      if (READ[source] === undefined)
-        throw new Error(`${source} uses import.meta: name the files that it reads in READ.`);
-      const here = posix.join('..', RESOURCES, source);
-      return {
-        code: code
-          .replaceAll(/\bimport\.meta\.url\b/g, `new URL(${JSON.stringify(here)}, import.meta.url).href`)
-          .replaceAll(/\bimport\.meta\.dirname\b/g, `(import.meta.dirname + ${JSON.stringify(`/${dirname(here)}`)})`),
-        map: null, // all lines stay in place
-      };
-    },
   },
 };
 

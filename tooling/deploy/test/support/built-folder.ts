@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll } from 'vitest';
 import { ROOT } from '../../src/build-folder.ts';
-import { RELEASE_FOLDER } from '../../src/build-release.ts';
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+/** What `pnpm release --dry-run` has built. */
+export const RELEASE_FOLDER = join(ROOT, 'dist/release');
 /** The name of the release's archive, and of the folder in it. */
 export const RELEASE_NAME = `petstore-orders-${version}`;
 

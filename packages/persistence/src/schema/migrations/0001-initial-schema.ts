@@ -3,6 +3,6 @@ import { Migration } from '@mikro-orm/migrations';
 
 export class InitialSchema extends Migration {
   override up(): void {
-    this.addSql(readFileSync(new URL('0001-initial-schema.sql', import.meta.url), 'utf8'));
+    this.addSql(readFileSync(new URL('./0001-initial-schema.sql', import.meta.url), 'utf8'));
   }
 }
