@@ -143,8 +143,10 @@ export class Metrics {
       labelNames: ['operation'],
       registers: this.#registers,
     });
-    for (const { operationId: operation, deprecatedAt } of restRoutes) {
-      if (deprecatedAt !== undefined) sunset.set({ operation }, petsSunsetAt.getTime() / 1_000);
+    for (const [procedure, { deprecation, openapi }] of procedureContracts) {
+      if (deprecation === undefined) continue;
+      for (const operation of [procedure, ...(openapi === undefined ? [] : [openapi.operationId])])
+        sunset.set({ operation }, petsSunsetAt.getTime() / 1_000);
     }
     this.#beginWithZeros();
   }
@@ -179,9 +181,9 @@ export class Metrics {
   }
 
   /**
-   * Also called for every request of a deprecated operation, whatever the response.
+   * Also called for every request of a deprecated operation, whatever the response. Each call of a batch counts.
    *
-   * @param operation an operation id
+   * @param operation an operation id or a procedure's name
    * @param key the key of the request; left out if it had no valid key
    */
   observeDeprecatedUse(operation: string, key?: ApiKeyId): void {
