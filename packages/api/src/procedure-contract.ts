@@ -43,10 +43,10 @@ interface RestContract {
 }
 
 /** How stable an operation is. The document shows any value but `stable` as `x-stability`, tRPC's types as a tag. */
-export type Stability = 'experimental' | 'beta' | 'stable';
+type Stability = 'experimental' | 'beta' | 'stable';
 
 /** How a procedure responds over REST: with a body, or by 204 without one. */
-export type RestBinding = RestFacts & (RestBody | { readonly response?: undefined; readonly serialize?: undefined });
+type RestBinding = RestFacts & (RestBody | { readonly response?: undefined; readonly serialize?: undefined });
 
 interface RestFacts {
   /** The errors of the operation itself, in addition to those that every operation has. */

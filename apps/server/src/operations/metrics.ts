@@ -67,7 +67,7 @@ export class Metrics {
   });
   readonly #deprecatedUse = new Counter({
     name: 'petstore_deprecated_requests_total',
-    help: 'Requests to deprecated operations, by the id of the key; none: no valid key.',
+    help: 'Requests to deprecated operations, over tRPC calls of them, by the id of the key; none: no valid key.',
     labelNames: ['operation', 'key'],
     registers: this.#registers,
   });
@@ -145,8 +145,8 @@ export class Metrics {
     });
     for (const [procedure, { deprecation, openapi }] of procedureContracts) {
       if (deprecation === undefined) continue;
-      for (const operation of [procedure, ...(openapi === undefined ? [] : [openapi.operationId])])
-        sunset.set({ operation }, petsSunsetAt.getTime() / 1_000);
+      const names = openapi === undefined ? [procedure] : [openapi.operationId, procedure];
+      for (const operation of names) sunset.set({ operation }, petsSunsetAt.getTime() / 1_000);
     }
     this.#beginWithZeros();
   }

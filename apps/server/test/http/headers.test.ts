@@ -195,12 +195,15 @@ describe('the deprecated procedure has deprecation headers over tRPC, too', () =
     expect(linksOf(response)).toBe(linksOf(rest));
   });
 
-  test.each([pathOf(limits), pathOf(limits, limits), '/trpc/limits.current,pets.get', '/trpc/pets', '/trpc/pets.get.x'])(
-    'and %s has none',
-    async (path) => {
-      expect((await app.fetch(path)).headers.has('deprecation')).toBe(false);
-    },
-  );
+  test.each([
+    pathOf(limits),
+    pathOf(limits, limits),
+    '/trpc/limits.current,pets.get',
+    '/trpc/pets',
+    '/trpc/pets.get.x',
+  ])('and %s has none', async (path) => {
+    expect((await app.fetch(path)).headers.has('deprecation')).toBe(false);
+  });
 
   test('and each call is counted by key, whatever becomes of it', async () => {
     const { id, text: key } = await createKey(app.persistence, { plan: planOf(4) });
