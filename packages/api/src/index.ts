@@ -2,21 +2,20 @@ export { ApiError } from './api-error.ts';
 export * from './authentication/authenticator.ts';
 export { createAuthenticator } from './authentication/create-authenticator.ts';
 export type { BeginList, Context, Services, SubscriptionContext } from './context.ts';
+export { deprecationHeaders, sunsetDay } from './deprecation.ts';
 export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
 export { failureOf, toApiError } from './errors/to-api-error.ts';
 export { int64Text } from './int64.ts';
 export { type DocumentOptions, type DocumentServer, describeServers, openApiDocument } from './openapi/document.ts';
-export { stabilityExtensions } from './openapi/stability.ts';
 export {
   type ApiVersion,
   DEPRECATION_GUIDE_PATH,
   DOCUMENTED_VERSIONS,
   type VersionDescription,
 } from './openapi/versions.ts';
-export type { ProcedureContract, RestBinding, RestContract } from './procedure-contract.ts';
+export type { DocumentedContract, ProcedureContract } from './procedure-contract.ts';
 export type { FollowedOrderEvent } from './procedures/orders/follow-order-events.ts';
-export { deprecationFields } from './rest/deprecation-fields.ts';
 export type { JsonPiece } from './rest/order-json.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { restRoutes } from './rest/rest-routes.ts';

@@ -1,5 +1,6 @@
 import type { OpenApiMeta } from 'trpc-to-openapi';
 import type { ZodObject, ZodOptional, ZodType } from 'zod';
+import type { Deprecation } from './deprecation.ts';
 import type { ErrorCode } from './error-catalogue.ts';
 import type { ApiVersion } from './openapi/versions.ts';
 import type { RestResult } from './rest/rest-route.ts';
@@ -8,7 +9,10 @@ import type { RestResult } from './rest/rest-route.ts';
  * Describes a procedure as plain data beside it. The contract is the procedure's tRPC metadata, from which tRPC's middleware
  * takes who may call it; the REST routes, the OpenAPI documents and the costs of requests are derived from it, too.
  */
-export type ProcedureContract = CallContract & (RestContract | { readonly openapi?: undefined });
+export type ProcedureContract = DocumentedContract | (CallContract & { readonly openapi?: undefined });
+
+/** Describes a procedure that is a documented REST operation, too. */
+export type DocumentedContract = CallContract & RestContract;
 
 /** Applies to every call, over tRPC and over REST. */
 interface CallContract {
@@ -21,31 +25,34 @@ interface CallContract {
   readonly cost?: 'free' | 'counted';
   /** Whether the result is a list in batches, which a link that streams receives one by one. @default false */
   readonly streams?: boolean;
+  /** Present if the procedure is deprecated, over tRPC and in every version over REST. */
+  readonly deprecation?: Deprecation;
 }
 
 /** Describes a documented REST operation. Its parameters, in path and query, are the fields of `input`. */
-export interface RestContract {
+interface RestContract {
   readonly input?: ZodObject;
-  /** The versions that have the operation, and its stability in each. */
+  /**
+   * The versions that have the operation, and its stability in each. Over tRPC it is as stable as in the most stable of
+   * them; a procedure that is in no version is stable.
+   */
   readonly versions: Readonly<Partial<Record<ApiVersion, Stability>>>;
-  /** Whether the operation is deprecated follows from `rest.deprecation`. */
+  /** Whether the operation is deprecated follows from `deprecation`. */
   readonly openapi: Omit<NonNullable<OpenApiMeta['openapi']>, 'deprecated'> & { readonly operationId: string };
   readonly rest: RestBinding;
 }
 
-/** How stable an operation is. The document shows any value but `stable` as `x-stability`. */
-export type Stability = 'experimental' | 'beta' | 'stable';
+/** How stable an operation is. The document shows any value but `stable` as `x-stability`, tRPC's types as a tag. */
+type Stability = 'experimental' | 'beta' | 'stable';
 
 /** How a procedure responds over REST: with a body, or by 204 without one. */
-export type RestBinding = RestFacts & (RestBody | { readonly response?: undefined; readonly serialize?: undefined });
+type RestBinding = RestFacts & (RestBody | { readonly response?: undefined; readonly serialize?: undefined });
 
 interface RestFacts {
   /** The errors of the operation itself, in addition to those that every operation has. */
   readonly errors: readonly ErrorCode[];
   /** The message for a typical wrong input, as the document shows it. @default the catalogue's message */
   readonly invalidRequest?: string;
-  /** Since when the operation is deprecated (RFC 9745), and when it ends (RFC 8594) unless a setting says otherwise. */
-  readonly deprecation?: { readonly deprecatedAt: Date; readonly sunsetAt: Date };
 }
 
 interface RestBody {

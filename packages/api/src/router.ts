@@ -12,10 +12,14 @@ import { getPet, getPetContract } from './procedures/pets/get-pet.ts';
 import { listOrdersPage, listOrdersPageContract } from './procedures/v2/orders/list-orders-page.ts';
 import { createCallerFactory, router } from './trpc/trpc.ts';
 
-/** Every procedure there is. */
+/**
+ * Every procedure there is. The tags say what the contracts say, to those who call: tRPC's client has them in its types, and
+ * a test of ours compares them.
+ */
 const procedures = {
   orders: {
     list: listOrders,
+    /** @beta */
     get: getOrder,
     cancel: cancelOrder,
     place: placeOrder,
@@ -24,8 +28,16 @@ const procedures = {
     events: followOrderEvents,
   },
   limits: { current: getCurrentLimits },
-  pets: { get: getPet },
-  v2: { orders: { list: listOrdersPage } },
+  pets: {
+    /** @deprecated Nothing replaces it, because the service is about orders. Its responses say when it ends. */
+    get: getPet,
+  },
+  v2: {
+    orders: {
+      /** @experimental */
+      list: listOrdersPage,
+    },
+  },
 };
 
 export type Procedures = typeof procedures;

@@ -25,16 +25,16 @@ describe('mounted routes, document and procedures', () => {
             method: contract.openapi.method,
             path: contract.openapi.path,
             operationId: contract.openapi.operationId,
-            deprecated: contract.rest.deprecation !== undefined,
+            deprecated: contract.deprecation !== undefined,
           })),
     );
-    const fromRoutes = restRoutes.map(({ procedure, deprecatedAt, ...route }) => ({
+    const fromRoutes = restRoutes.map(({ procedure, deprecation, ...route }) => ({
       procedure,
       apiVersion: route.apiVersion,
       method: route.method,
       path: route.path,
       operationId: route.operationId,
-      deprecated: deprecatedAt !== undefined,
+      deprecated: deprecation !== undefined,
       successStatus: route.successStatus,
     }));
     const fromDocument = DOCUMENTED_VERSIONS.flatMap(({ version }) =>

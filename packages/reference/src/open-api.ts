@@ -25,8 +25,10 @@ export interface Operation {
   readonly parameters?: readonly Parameter[];
   /** By status; `default` covers every other status. */
   readonly responses: Readonly<Record<string, Response>>;
-  /** The stability and the sunset; a stable operation without a sunset has no badges. */
-  readonly 'x-badges'?: readonly { readonly name: string }[];
+  /** Left out if the operation is stable. */
+  readonly 'x-stability'?: 'beta' | 'experimental';
+  /** The day on which a deprecated operation ends. */
+  readonly 'x-sunset'?: string;
 }
 
 export interface Parameter {

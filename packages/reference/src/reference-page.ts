@@ -60,8 +60,7 @@ ${first === undefined ? '' : fence('bash', `export PETSTORE_API_KEY=pso_…\n\n$
 
 function describeOperation(operation: Operation, about: DocumentedVersion): string {
   const { baseUrl } = about;
-  const { operationId, method, summary, description, deprecated, externalDocs, parameters = [], responses } = operation;
-  const badges = [...(deprecated ? ['Deprecated'] : []), ...(operation['x-badges'] ?? []).map(({ name }) => name)];
+  const { operationId, method, summary, description, externalDocs, parameters = [], responses } = operation;
   const headers = Object.keys(headersOf(Object.values(responses))).map((name) => `[\`${name}\`](#header-${name})`);
   const fields = parameters.map(({ name, schema, required = false, description: meaning = '' }) =>
     describeField(name, schema, required, meaning),
@@ -71,7 +70,11 @@ function describeOperation(operation: Operation, about: DocumentedVersion): stri
 
 ## ${summary} {#${operationId}}
 
-<p class="endpoint">${renderMethod(method)} <code>${new URL(baseUrl).pathname}${operation.path}</code>${badges.map((badge) => ` <mark>${badge}</mark>`).join('')}</p>
+<p class="endpoint">${renderMethod(method)} <code>${new URL(baseUrl).pathname}${operation.path}</code>${marksOf(
+    operation,
+  )
+    .map((mark) => ` <mark>${mark}</mark>`)
+    .join('')}</p>
 
 ${description}
 
@@ -99,6 +102,15 @@ ${fence('typescript', typeScriptSample(baseUrl, operation))}
 ${renderConsole(operation, about)}
 ${body === undefined ? '' : `<article><header>${status} ${STATUS_CODES[status]}</header>\n\n${fence('json', JSON.stringify(body, undefined, 2))}\n\n</article>`}
 </div></section>`;
+}
+
+const STABILITY_MARKS = { beta: 'Beta', experimental: 'Experimental' } as const;
+
+/** What callers have to know before they rely on the operation. */
+function marksOf({ deprecated, 'x-stability': stability, 'x-sunset': sunset }: Operation): readonly string[] {
+  return [deprecated && 'Deprecated', stability && STABILITY_MARKS[stability], sunset && `Sunset ${sunset}`].filter(
+    (mark) => typeof mark === 'string',
+  );
 }
 
 /** The path of a page, whose address in the document is that of the production server. */

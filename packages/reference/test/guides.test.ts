@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ERROR_CATALOGUE, openApiDocument } from '@petstore/api';
+import { ERROR_CATALOGUE, openApiDocument, procedureContracts, restRoutes } from '@petstore/api';
 import { ADDRESS_REQUESTS_PER_MINUTE, PLANS } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { renderMarkdown } from '../src/markdown.ts';
@@ -137,6 +137,20 @@ test('the changelog names each document that was released, and those of today', 
   const current = (['v1', 'v2'] as const).map((version) => openApiDocument({ version, servers: [] }).info.version);
   const named = readGuide('guides/changelog.md').match(/\b\d+\.\d+\.\d+(-[\w.]*\w)?/g);
   expect(named).toEqual(expect.arrayContaining([...released, ...current]));
+});
+
+test('the guide to versions names each operation that is not stable, and no other, with its stability', () => {
+  const unstable = restRoutes.flatMap(({ procedure, apiVersion, method, path }) => {
+    const contract = procedureContracts.get(procedure);
+    const stability = contract?.openapi && contract.versions[apiVersion];
+    return stability === 'stable' ? [] : [`\`${method} /${apiVersion}${path}\` | ${stability}`];
+  });
+  const named = Array.from(
+    readGuide('guides/versions.md').matchAll(/^\| (`[A-Z]+ [^`]*` \| (?:beta|experimental)) \|$/gm),
+    ([, row]) => row,
+  );
+  expect(named.toSorted()).toEqual(unstable.toSorted());
+  expect(unstable).not.toEqual([]);
 });
 
 describe('the guide to the preview of v2', () => {

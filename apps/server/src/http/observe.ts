@@ -11,17 +11,17 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route's name in metrics and logs, never text from a caller. A function if the route serves several operations. */
     readonly operation?: string | ((request: FastifyRequest) => string);
-    /** Present on every route of a path that has a deprecated operation. */
-    readonly deprecation?: Deprecation | undefined;
+    /** The deprecated operations of the path that is requested: over tRPC one for each call in a batch. */
+    readonly deprecated?: (request: FastifyRequest) => readonly DeprecatedOperation[];
   }
 }
 
-export interface Deprecation {
-  /** The deprecated operation. */
-  readonly operationId: string;
+export interface DeprecatedOperation {
+  /** Its name in metrics. */
+  readonly operation: string;
   /** The methods of the operation. */
   readonly methods: ReadonlySet<string>;
-  /** RFC 9745 and RFC 8594: since when it is deprecated, when it ends, and a link to the explanation. */
+  /** The headers that announce it, on whatever response. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -107,12 +107,13 @@ const sentStatusOf = ({ raw }: FastifyReply): number => (raw.headersSent ? raw.s
 
 /** Announces deprecations in every response of their paths, including errors, and counts who still uses them. */
 function announceDeprecation(request: FastifyRequest, reply: FastifyReply, metrics: HttpMetrics): void {
-  const { deprecation } = request.routeOptions.config;
-  if (deprecation === undefined) return;
-  const { operationId, methods, headers } = deprecation;
-  reply.headers(headers);
-  if (!methods.has(request.method)) return;
-  whenClosed(reply, () => metrics.observeDeprecatedUse(operationId, request.admission?.principal?.keyId));
+  const deprecated = request.routeOptions.config.deprecated?.(request) ?? [];
+  for (const { headers } of new Set(deprecated)) reply.headers(headers);
+  const called = deprecated.filter(({ methods }) => methods.has(request.method));
+  if (called.length === 0) return;
+  whenClosed(reply, () => {
+    for (const { operation } of called) metrics.observeDeprecatedUse(operation, request.admission?.principal?.keyId);
+  });
 }
 
 /** Longer URLs are cut in the log; the rest is usually the input of a procedure. */

@@ -67,7 +67,7 @@ export class Metrics {
   });
   readonly #deprecatedUse = new Counter({
     name: 'petstore_deprecated_requests_total',
-    help: 'Requests to deprecated operations, by the id of the key; none: no valid key.',
+    help: 'Requests to deprecated operations, over tRPC calls of them, by the id of the key; none: no valid key.',
     labelNames: ['operation', 'key'],
     registers: this.#registers,
   });
@@ -143,8 +143,10 @@ export class Metrics {
       labelNames: ['operation'],
       registers: this.#registers,
     });
-    for (const { operationId: operation, deprecatedAt } of restRoutes) {
-      if (deprecatedAt !== undefined) sunset.set({ operation }, petsSunsetAt.getTime() / 1_000);
+    for (const [procedure, { deprecation, openapi }] of procedureContracts) {
+      if (deprecation === undefined) continue;
+      const names = openapi === undefined ? [procedure] : [openapi.operationId, procedure];
+      for (const operation of names) sunset.set({ operation }, petsSunsetAt.getTime() / 1_000);
     }
     this.#beginWithZeros();
   }
@@ -179,9 +181,9 @@ export class Metrics {
   }
 
   /**
-   * Also called for every request of a deprecated operation, whatever the response.
+   * Also called for every request of a deprecated operation, whatever the response. Each call of a batch counts.
    *
-   * @param operation an operation id
+   * @param operation an operation id or a procedure's name
    * @param key the key of the request; left out if it had no valid key
    */
   observeDeprecatedUse(operation: string, key?: ApiKeyId): void {

@@ -30,7 +30,6 @@ describe('the document that is served', () => {
   test('shows the sunset of the settings', () => {
     expect(render('v1').paths['/pets/{petId}'].get).toMatchObject({
       'x-sunset': '2030-01-02',
-      'x-badges': [{ name: 'Sunset 2030-01-02' }],
     });
     expect(render('v1').components.headers).toMatchObject({
       Sunset: { example: 'Wed, 02 Jan 2030 00:00:00 GMT' },

@@ -4,6 +4,7 @@ import { overriding } from '../support/overriding.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { importPets } from './support/orders.ts';
 import { PETS_SUNSET_AT, startTestApp, useTestApp } from './support/test-app.ts';
+import { encode } from './support/trpc-calls.ts';
 
 const app = await useTestApp();
 await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
@@ -152,6 +153,72 @@ describe('the deprecated operation has deprecation headers', () => {
     const operation = 'getPetById';
     expect(app.deprecatedUse.slice(before)).toEqual([
       ...Array.from({ length: 6 }, () => ({ operation, keyId: id })),
+      { operation, keyId: undefined },
+    ]);
+  });
+});
+
+/** The path of calls over tRPC, as a batch if there are several. */
+function pathOf(...calls: readonly (readonly [name: string, input: object])[]): string {
+  const names = calls.map(([name]) => name).join();
+  const [input = '', ...others] = calls.map(([, own]) => encode(own));
+  if (others.length === 0) return `/trpc/${names}?input=${encodeURIComponent(input)}`;
+  const inputs = [input, ...others].map((text, index) => `"${index}":${text}`).join();
+  return `/trpc/${names}?batch=1&input=${encodeURIComponent(`{${inputs}}`)}`;
+}
+
+describe('the deprecated procedure has deprecation headers over tRPC, too', () => {
+  const pet = ['pets.get', { petId: 1n }] as const;
+  const unknownPet = ['pets.get', { petId: 404n }] as const;
+  const limits = ['limits.current', {}] as const;
+  const STREAMED = { headers: { 'trpc-accept': 'application/jsonl' } };
+
+  test.each([
+    ['200', pathOf(pet), {}],
+    ['404', pathOf(unknownPet), {}],
+    ['400', pathOf(['pets.get', { petId: 'x' }]), {}],
+    ['401', pathOf(pet), { key: 'unknown' }],
+    ['405', pathOf(pet), { method: 'POST' }],
+    ['200 of a batch', pathOf(limits, pet, limits), {}],
+    ['207 of a batch in which it fails', pathOf(limits, unknownPet), {}],
+    ['207 of a batch in which another fails', pathOf(['orders.get', { orderId: 404n }], pet), {}],
+    ['200 of a stream', pathOf(limits, pet), STREAMED],
+    ['200 of a stream in which it fails', pathOf(limits, unknownPet), STREAMED],
+  ])('on a %s, with the same values and the same guide', async (what, path, init) => {
+    const rest = await app.fetch('/v1/pets/1');
+    const response = await app.fetch(path, init);
+    expect(response.status).toBe(Number(what.slice(0, 3)));
+    expect(response.headers.get('transfer-encoding')).toBe(init === STREAMED ? 'chunked' : null);
+    for (const name of ['deprecation', 'sunset']) expect(response.headers.get(name)).toBe(rest.headers.get(name));
+    const linksOf = ({ url, headers }: Response) =>
+      headers.get('link')?.replaceAll(/<(.*?)>/g, (_, target) => `<${new URL(target, url)}>`);
+    expect(linksOf(response)).toBe(linksOf(rest));
+  });
+
+  test.each([
+    pathOf(limits),
+    pathOf(limits, limits),
+    '/trpc/limits.current,pets.get',
+    '/trpc/pets',
+    '/trpc/pets.get.x',
+  ])('and %s has none', async (path) => {
+    expect((await app.fetch(path)).headers.has('deprecation')).toBe(false);
+  });
+
+  test('and each call is counted by key, whatever becomes of it', async () => {
+    const { id, text: key } = await createKey(app.persistence, { plan: planOf(4) });
+    const before = app.deprecatedUse.length;
+    await app.fetch(pathOf(pet), { key });
+    await (await app.fetch(pathOf(unknownPet, limits, pet), { key, ...STREAMED })).text();
+    await app.fetch(pathOf(pet), { key, method: 'HEAD' });
+    expect((await app.fetch(pathOf(pet), { key })).status).toBe(429);
+    await app.fetch(pathOf(pet), { key: null });
+    await app.fetch(pathOf(pet), { method: 'POST' });
+    await app.fetch(pathOf(pet), { method: 'OPTIONS' });
+    await app.fetch(pathOf(limits));
+    const operation = 'pets.get';
+    expect(app.deprecatedUse.slice(before)).toEqual([
+      ...Array.from({ length: 5 }, () => ({ operation, keyId: id })),
       { operation, keyId: undefined },
     ]);
   });

@@ -83,8 +83,10 @@ describe('health and metrics', () => {
     expect(samples.get('petstore_heap_limit_bytes')).toBeGreaterThan(
       samples.get('nodejs_heap_size_used_bytes') ?? Number.NaN,
     );
-    const sunset = 'petstore_deprecated_operation_sunset_timestamp_seconds{operation="getPetById"}';
-    expect(samples.get(sunset)).toBe(Date.parse('2999-12-31') / 1_000);
+    for (const operation of ['getPetById', 'pets.get']) {
+      const sunset = `petstore_deprecated_operation_sunset_timestamp_seconds{operation="${operation}"}`;
+      expect(samples.get(sunset)).toBe(Date.parse('2999-12-31') / 1_000);
+    }
   });
 
   test('have a series for each failure before there is one, so that the first is seen to rise', async () => {

@@ -1,10 +1,8 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import v1 from '../../openapi.json' with { type: 'json' };
 import v2 from '../../openapi.v2.json' with { type: 'json' };
-import type { Stability } from '../procedure-contract.ts';
+import { deprecationHeaders, sunsetDay } from '../deprecation.ts';
 import { getPetContract } from '../procedures/pets/get-pet.ts';
-import { deprecationFields } from '../rest/deprecation-fields.ts';
-import { stabilityExtensions } from './stability.ts';
 import { API_VERSIONS, type ApiVersion, DEPRECATION_GUIDE_PATH } from './versions.ts';
 
 type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
@@ -86,13 +84,13 @@ function withGuide(operation: Operation, site: string | undefined): Operation {
 
 function withSunset(operation: Operation, sunsetAt: Date | undefined): Operation {
   if (sunsetAt === undefined || !('x-sunset' in operation)) return operation;
-  const stability = (operation['x-stability'] as Stability | undefined) ?? 'stable'; // from the procedure's metadata
-  return { ...operation, ...stabilityExtensions(stability, sunsetAt) };
+  return { ...operation, 'x-sunset': sunsetDay(sunsetAt) };
 }
 
 /** Adds examples with this installation's dates of deprecation. */
 function withSunsetExamples(headers: Headers = {}, sunsetAt: Date): Headers {
-  const { deprecation, sunset } = deprecationFields(getPetContract.rest.deprecation.deprecatedAt, sunsetAt); // no other is deprecated
+  const { deprecation: own, openapi } = getPetContract; // no other is deprecated
+  const { deprecation, sunset } = deprecationHeaders({ ...own, sunsetAt }, `/v1${openapi.path}`);
   const examples: Readonly<Record<string, string>> = {
     Deprecation: deprecation,
     OptionalDeprecation: deprecation,

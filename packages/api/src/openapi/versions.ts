@@ -1,5 +1,3 @@
-import type { ErrorCode } from '../error-catalogue.ts';
-
 /** Describes a version of the interface and its document. */
 interface VersionFacts {
   /** The first segment of the paths of its operations. */
@@ -16,10 +14,8 @@ interface VersionFacts {
   readonly referencePath: string;
   /** The groups of operations. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  /** Sections of the navigation (read by Redocly and Scalar). If there are any, they hold every tag that has operations. */
+  /** Sections of the navigation (read by Redocly and Scalar). If there are any, they hold every tag. */
   readonly tagGroups?: readonly { readonly name: string; readonly tags: readonly string[] }[];
-  /** Codes that are documented although no operation responds with them, because the set is closed. @default none */
-  readonly reservedCodes?: readonly ErrorCode[];
   /** The committed document, in this package. */
   readonly fileName: string;
 }
@@ -44,11 +40,10 @@ const V1 = {
     { name: 'deprecated', description: 'Operations with a sunset date, given in the headers of every response.' },
   ],
   tagGroups: [
-    { name: 'Store', tags: ['orders'] },
-    { name: 'Pets', tags: ['deprecated'] },
+    { name: 'Store', tags: ['Store', 'orders'] },
+    { name: 'Pets', tags: ['Pets'] },
+    { name: 'Deprecated', tags: ['deprecated'] },
   ],
-  // For operations that read a body, which may be added within v1; new codes may not.
-  reservedCodes: ['malformed_json', 'payload_too_large', 'unsupported_media_type'],
   fileName: 'openapi.json',
   takesQuery: false,
   idsAreText: false,
@@ -60,7 +55,8 @@ const V2 = {
   title: 'Petstore Orders, v2 preview',
   description: [
     'A preview of what comes after v1: the list of orders by pages, with filters, and single orders with their status. ' +
-      'It is experimental, and may change or go at any time; v1 stays as it is.',
+      'Each operation says how stable it is: what is beta is meant to stay, what is experimental may change or go at any ' +
+      'time. v1 stays as it is.',
     'Keys, limits, headers and errors are those of v1, and both versions count for the same limits. Unlike there, a ' +
       'query parameter that is not documented is refused, and ids are strings, which no JSON parser rounds.',
   ].join('\n\n'),

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts';
+import type { Deprecation } from '../deprecation.ts';
 import type { ApiVersion } from '../openapi/versions.ts';
 import type { JsonPiece } from './order-json.ts';
 
@@ -21,8 +22,8 @@ export interface RestRoute {
   readonly successStatus: 200 | 204;
   /** Whether the operation has query parameters. */
   readonly takesQuery: boolean;
-  /** Since when the operation is deprecated (RFC 9745), if it is. It ends at `Services.petsSunsetAt`: no other operation is deprecated. */
-  readonly deprecatedAt?: Date;
+  /** Present if the operation is deprecated. */
+  readonly deprecation?: Deprecation;
   /**
    * Runs the procedure.
    *

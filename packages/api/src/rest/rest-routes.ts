@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { readInt64 } from '../int64.ts';
 import { API_VERSIONS, type ApiVersion } from '../openapi/versions.ts';
-import type { ProcedureContract, RestContract } from '../procedure-contract.ts';
+import type { DocumentedContract } from '../procedure-contract.ts';
 import { createCaller, procedureContracts } from '../router.ts';
 import { requirePermission } from '../trpc/permission.ts';
 import { createQueryReader } from './query.ts';
@@ -15,12 +15,8 @@ export const restRoutes: readonly RestRoute[] = [...procedureContracts].flatMap(
 });
 
 /** The input consists of the path parameters and, if the version has any, the query parameters. No operation has a body. */
-function createRestRoute(
-  procedure: string,
-  contract: ProcedureContract & RestContract,
-  apiVersion: ApiVersion,
-): RestRoute {
-  const { input, openapi, rest } = contract;
+function createRestRoute(procedure: string, contract: DocumentedContract, apiVersion: ApiVersion): RestRoute {
+  const { input, openapi, rest, deprecation } = contract;
   const { operationId, method, path } = openapi;
   const { takesQuery } = API_VERSIONS[apiVersion];
   const pathParameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
@@ -36,7 +32,7 @@ function createRestRoute(
     path,
     successStatus: serialize === undefined ? 204 : 200,
     takesQuery,
-    ...(rest.deprecation && { deprecatedAt: rest.deprecation.deprecatedAt }),
+    ...(deprecation && { deprecation }),
     async call(params, context, query = '') {
       requirePermission(context.principal, contract); // the procedure does so too, after the parameters have been read
       const values = {

@@ -20,20 +20,28 @@ import {
 /** A pet over REST. */
 export type Pet = components['schemas']['Pet'];
 
-/** The preview of v2. It is experimental: any release of the service may change or remove it. */
+/** The preview of v2. What is beta is meant to stay, what is experimental may change or go with any release of the service. */
 export interface PetstoreRestClientV2 {
   /**
    * The orders that match a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They are
    * read page by page. No order comes twice, and no order that matches throughout is missed.
    *
+   * @experimental
    * @throws TypeError if `status` is empty; nothing is requested
    */
   listOrders(filter?: OrderFilter, options?: CallOptions): OrderList<OrderV2>;
 
-  /** @throws NotFoundError `order_not_found` */
+  /**
+   * @beta
+   * @throws NotFoundError `order_not_found`
+   */
   getOrder(path: operationsV2['getOrder']['parameters']['path'], options?: CallOptions): Promise<OrderV2>;
 
-  /** Works like `cancelOrder` of v1. */
+  /**
+   * Works like `cancelOrder` of v1.
+   *
+   * @beta
+   */
   cancelOrder(path: operationsV2['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 }
 
@@ -55,7 +63,7 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   cancelOrder(path: operations['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 
   /**
-   * @deprecated The service will end this operation; its responses say when.
+   * @deprecated Nothing replaces it, because the service is about orders. Its responses say when it ends.
    * @throws NotFoundError `pet_not_found`
    * @throws OperationSunsetError once the operation has ended
    */

@@ -7,6 +7,7 @@ import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { showInEditor } from '../support/editor.ts';
 import { GUIDE_PROGRAMS, runShownPrograms } from '../support/shown-programs.ts';
 import { startStubRegistry } from '../support/stub-registry.ts';
 import { startTestService } from '../support/test-service.ts';
@@ -44,17 +45,18 @@ async function install(peers: readonly string[]): Promise<string> {
   return program;
 }
 
+const STRICT = {
+  strict: true,
+  noEmit: true,
+  target: 'es2022',
+  lib: ['es2022', 'esnext.disposable', 'dom'], // tRPC's types want the second
+  types: [],
+};
+
 /** @returns what the compiler reports */
 async function typeCheck(program: string, sources: Record<string, string>, options: object = {}): Promise<string> {
   for (const [file, source] of Object.entries(sources)) await writeFile(join(program, file), source);
-  const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    target: 'es2022',
-    lib: ['es2022', 'esnext.disposable', 'dom'], // tRPC's types want the second
-    types: [],
-    ...options,
-  };
+  const compilerOptions = { ...STRICT, ...options };
   await writeFile(join(program, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: Object.keys(sources) }));
   return run('tsc', ['-p', program]).then(
     () => '',
@@ -136,6 +138,17 @@ describe('the package', () => {
       await client.rest.cancelOrder({ orderId: id });
     `;
     expect(await typeCheck(trpcProgram, { 'program.ts': source }, BUNDLER)).toBe('');
+  });
+
+  test('keeps the tags of procedures, which an editor shows', () => {
+    const head = "import type { PetstoreClient } from '@petstore/client';\ndeclare const client: PetstoreClient";
+    const expressions = ['client.orders.get', 'client.v2.orders.list', 'client.pets.get'];
+    const shown = showInEditor(trpcProgram, head, expressions, { compilerOptions: { ...STRICT, ...BUNDLER } });
+    expect([...shown.values()]).toEqual([
+      { tags: ['beta'], isStruckThrough: false },
+      { tags: ['experimental'], isStruckThrough: false },
+      { tags: ['deprecated'], isStruckThrough: true },
+    ]);
   });
 
   test('does its work as it was installed', async () => {

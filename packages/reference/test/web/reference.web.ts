@@ -135,6 +135,23 @@ test('the reference of v2 shows its operations alone, with samples that name v2'
   expect((await request).url()).toBe(`${origin}/v2/store/orders?status=pending&status=cancelled&limit=5`);
 });
 
+test('each operation says how stable it is, unless it is stable, and whether it is deprecated', async () => {
+  await using reference = await visit('/docs');
+  const marks = () => reference.page.locator('p.endpoint').allInnerTexts();
+  expect(await marks()).toEqual([
+    'GET /v1/store/orders',
+    'DELETE /v1/store/orders/{orderId}',
+    'GET /v1/pets/{petId} Deprecated Sunset 2027-06-30',
+  ]);
+  await reference.page.getByRole('navigation', { name: 'Version' }).getByRole('link', { name: 'v2' }).click();
+  await reference.page.getByRole('heading', { name: 'Petstore Orders, v2 preview' }).waitFor();
+  expect(await marks()).toEqual([
+    'GET /v2/store/orders Experimental',
+    'GET /v2/store/orders/{orderId} Beta',
+    'DELETE /v2/store/orders/{orderId} Beta',
+  ]);
+});
+
 test('the version is switched in the header', async () => {
   await using reference = await visit('/docs');
   const switcher = reference.page.getByRole('navigation', { name: 'Version' });

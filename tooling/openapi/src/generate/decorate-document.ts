@@ -1,13 +1,11 @@
 import {
   DEPRECATION_GUIDE_PATH,
+  type DocumentedContract,
   describeServers,
   ERROR_CATALOGUE,
   type ErrorCode,
   int64Text,
-  type ProcedureContract,
-  type RestBinding,
-  type RestContract,
-  stabilityExtensions,
+  sunsetDay,
   type VersionDescription,
 } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
@@ -15,7 +13,6 @@ import { z } from 'zod';
 import { errorSchema, HEADER_COMPONENTS, type Headers, headersOf, SECURITY } from './components.ts';
 import { ErrorResponses } from './error-responses.ts';
 
-type DocumentedContract = Pick<ProcedureContract, 'type'> & RestContract;
 type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 type PathItem = NonNullable<OpenAPIObject['paths']>[string];
 type Operation = NonNullable<PathItem['get']>;
@@ -31,9 +28,9 @@ const SERVERS = [
   { url: 'https://staging.petstore.example', description: 'Staging' },
 ];
 
-function describeSuccess(generated: Responses, rest: RestBinding): Responses {
+function describeSuccess(generated: Responses, { rest, deprecation }: DocumentedContract): Responses {
   const { description, content } = generated['200'];
-  const isDeprecated = rest.deprecation !== undefined;
+  const isDeprecated = deprecation !== undefined;
   if (rest.response === undefined) return { 204: { description, headers: headersOf(204, isDeprecated) } };
   const body = content['application/json'];
   return {
@@ -69,24 +66,25 @@ function decorateOperation(
   about: VersionDescription,
   errors: ErrorResponses,
 ): Operation {
-  const { rest, openapi, versions } = contract;
+  const { deprecation, openapi, versions } = contract;
   const stability = versions[about.version] ?? 'stable';
   const { security: _, parameters = [], responses = {}, ...others } = operation;
   const described = parameters.map((parameter) => describeParameter(parameter, about.idsAreText));
   return {
     ...others,
-    ...(rest.deprecation && {
+    ...(stability !== 'stable' && { 'x-stability': stability }),
+    ...(deprecation && {
       externalDocs: {
         description: 'What is deprecated, and what there is instead.',
         url: PRODUCTION + DEPRECATION_GUIDE_PATH,
       },
+      'x-sunset': sunsetDay(deprecation.sunsetAt), // as oasdiff and our check of compatibility read it
     }),
-    ...stabilityExtensions(stability, rest.deprecation?.sunsetAt),
     // The document as a whole requires the key that all other operations need.
     ...(openapi.protect === false && { security: [] }),
     ...(described.length > 0 && { parameters: described }),
     responses: {
-      ...describeSuccess(responses, rest),
+      ...describeSuccess(responses, contract),
       ...errors.describe(contract),
     },
   };
@@ -130,8 +128,7 @@ export function decorateDocument(
   });
   const { schemas, securitySchemes } = document.components ?? {};
   const responses = errors.components;
-  const { reservedCodes = [] } = about;
-  const codes = ERROR_CODES.filter((code) => errors.codes.has(code) || reservedCodes.includes(code));
+  const codes = ERROR_CODES.filter((code) => errors.codes.has(code));
   return {
     openapi: document.openapi,
     info: { ...document.info, contact: { name: 'The maintainers of Petstore Orders' } },
@@ -145,7 +142,7 @@ export function decorateDocument(
     ...(about.tagGroups && { 'x-tagGroups': about.tagGroups }),
     paths: Object.fromEntries(paths),
     components: {
-      schemas: { ...openSchemas(schemas), Error: errorSchema(codes, reservedCodes) },
+      schemas: { ...openSchemas(schemas), Error: errorSchema(codes) },
       responses,
       headers: usedHeaders(JSON.stringify([paths, responses])),
       ...(securitySchemes && { securitySchemes }),

@@ -1,4 +1,4 @@
-import { ERROR_CATALOGUE, type ErrorCode, type ProcedureContract, type RestContract } from '@petstore/api';
+import { type DocumentedContract, ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { errorObject, errorSchemaOf, headersOf } from './components.ts';
 
@@ -53,8 +53,8 @@ export class ErrorResponses {
   readonly codes = new Set<ErrorCode>();
 
   /** The error responses of one operation, by status. */
-  describe({ type, rest }: Pick<ProcedureContract, 'type'> & RestContract): Responses {
-    const { errors, deprecation, invalidRequest } = rest;
+  describe({ type, rest, deprecation }: DocumentedContract): Responses {
+    const { errors, invalidRequest } = rest;
     const ofChanges: readonly ErrorCode[] = type === 'mutation' ? ['insufficient_scope'] : [];
     const isDeprecated = deprecation !== undefined;
     const byStatus = Map.groupBy([...COMMON_CODES, ...ofChanges, ...errors], (code) => ERROR_CATALOGUE[code].status);

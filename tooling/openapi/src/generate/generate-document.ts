@@ -1,4 +1,4 @@
-import type { ProcedureContract, RestContract, VersionDescription } from '@petstore/api';
+import type { DocumentedContract, ProcedureContract, VersionDescription } from '@petstore/api';
 import { initTRPC } from '@trpc/server';
 import { generateOpenApiDocument, type OpenAPIObject, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
@@ -34,9 +34,9 @@ export function generateDocument(
 }
 
 /** The procedure that trpc-to-openapi documents: its output is the response over REST. It is never called. */
-const describeProcedure = ({ input = z.object({}), openapi, rest }: RestContract) =>
+const describeProcedure = ({ input = z.object({}), openapi, rest, deprecation }: DocumentedContract) =>
   t.procedure
-    .meta({ openapi: { ...openapi, deprecated: rest.deprecation !== undefined, errorResponses: [] } })
+    .meta({ openapi: { ...openapi, deprecated: deprecation !== undefined, errorResponses: [] } })
     .input(input)
     .output(rest.response ?? z.void())
     .query(() => {

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteHandlerMethod } from 'fastify';
-import type { Deprecation } from '../observe.ts';
+import type { DeprecatedOperation } from '../observe.ts';
 import { refusalOf } from '../responses.ts';
 
 export interface PathOptions {
   /** The name under which requests are counted whose method has no operation of its own. */
   readonly operation: string;
-  readonly deprecation?: Deprecation | undefined;
+  /** @default none */
+  readonly deprecated?: readonly DeprecatedOperation[];
 }
 
 /** Serves a path by one method. */
@@ -19,18 +20,18 @@ export interface Operation {
 export function addPath(
   app: FastifyInstance,
   url: string,
-  { operation, deprecation }: PathOptions,
+  { operation, deprecated = [] }: PathOptions,
   operations: readonly Operation[],
 ): void {
   const supported = operations.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const allow = [...supported, 'OPTIONS'].join(', ');
   for (const { method, operation, handler } of operations) {
-    app.route({ url, method, config: { operation, deprecation }, handler });
+    app.route({ url, method, config: { operation, deprecated: () => deprecated }, handler });
   }
   app.route({
     url,
     method: app.supportedMethods.filter((method) => !supported.includes(method)) as HTTPMethods[], // of Fastify's own
-    config: { operation, deprecation },
+    config: { operation, deprecated: () => deprecated },
     // In a hook, because the body would be read before the handler runs.
     onRequest: refuseMethod,
     handler: refuseMethod,

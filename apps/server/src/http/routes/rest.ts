@@ -1,16 +1,9 @@
-import {
-  type ApiVersion,
-  type Context,
-  DEPRECATION_GUIDE_PATH,
-  deprecationFields,
-  type RestRoute,
-  restRoutes,
-} from '@petstore/api';
+import { type ApiVersion, type Context, deprecationHeaders, type RestRoute, restRoutes } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
-import type { Deprecation } from '../observe.ts';
+import type { DeprecatedOperation } from '../observe.ts';
 import { refuseUnknownPath, sendJson } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import { addPath } from './add-path.ts';
@@ -27,11 +20,10 @@ export const rest = fp<RestOptions>(
     const ofVersion = restRoutes.filter(({ apiVersion }) => apiVersion === version);
     for (const [path, routes] of Map.groupBy(ofVersion, ({ path }) => path)) {
       const [operation = 'unknown'] = routes.map(({ operationId }) => operationId);
-      const [deprecation] = routes.flatMap((route) => deprecationOf(route, services.petsSunsetAt) ?? []);
       addPath(
         app,
         path.replaceAll(/\{(\w+)\}/g, ':$1'),
-        { operation, deprecation },
+        { operation, deprecated: deprecatedOf(routes, services.petsSunsetAt) },
         routes.map((route) => ({
           method: route.method,
           operation: route.operationId,
@@ -62,20 +54,15 @@ export const rest = fp<RestOptions>(
   { name: 'rest', dependencies: ['admission'], encapsulate: true },
 );
 
-function deprecationOf(route: RestRoute, sunsetAt: Date): Deprecation | undefined {
-  const { operationId, method, path, deprecatedAt } = route;
-  if (deprecatedAt === undefined) return undefined;
-  // The link is relative: it also works behind a proxy that puts something before our paths.
-  const page = `<${'../'.repeat(path.split('/').length - 1)}${DEPRECATION_GUIDE_PATH.slice(1)}>`;
-  return {
-    operationId,
-    methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
-    headers: {
-      ...deprecationFields(deprecatedAt, sunsetAt),
-      link: `${page}; rel="deprecation"; type="text/html", ${page}; rel="sunset"; type="text/html"`,
-    },
-  };
-}
+const deprecatedOf = (routes: readonly RestRoute[], sunsetAt: Date): readonly DeprecatedOperation[] =>
+  routes.flatMap(({ operationId, apiVersion, method, path, deprecation }) => {
+    if (deprecation === undefined) return [];
+    return {
+      operation: operationId,
+      methods: new Set(method === 'GET' ? ['GET', 'HEAD'] : [method]),
+      headers: deprecationHeaders({ ...deprecation, sunsetAt }, `/${apiVersion}${path}`),
+    };
+  });
 
 /** The text after the question mark. */
 const queryOf = ({ url }: FastifyRequest): string => /\?(.*)/.exec(url)?.[1] ?? '';

@@ -1,11 +1,19 @@
 import { Readable } from 'node:stream';
-import { appRouter, type Context, procedureContracts, toTrpcEnvelope, trpcResponseMeta } from '@petstore/api';
+import {
+  appRouter,
+  type Context,
+  deprecationHeaders,
+  procedureContracts,
+  toTrpcEnvelope,
+  trpcResponseMeta,
+} from '@petstore/api';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
+import type { DeprecatedOperation } from '../observe.ts';
 import type { RequestCost } from '../request-cost.ts';
 import { addVary, errorHandler, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
@@ -33,6 +41,7 @@ export const trpc = fp<TrpcOptions>(
     const { services, metrics, longLists, subscriptions } = options;
     app.setErrorHandler(errorHandler(metrics, (_response, error) => toTrpcEnvelope(error)));
     app.setNotFoundHandler(refuseUnknownPath);
+    const deprecated = deprecatedUnder(app.prefix, services.petsSunsetAt);
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
 
     app.addHook('onSend', async (request, reply, payload) => {
@@ -48,6 +57,7 @@ export const trpc = fp<TrpcOptions>(
       config: {
         operation: (request) => operationOf(callOf(request)),
         costOf: (request) => costOf(callOf(request)),
+        deprecated: (request) => callOf(request).names.flatMap((name) => deprecated.get(name) ?? []),
       },
       async onRequest(request, reply) {
         const call = callOf(request);
@@ -93,6 +103,17 @@ export const trpc = fp<TrpcOptions>(
   },
   { name: 'trpc', dependencies: ['admission'], encapsulate: true },
 );
+
+/** The deprecated procedures, by name. Their headers are set before tRPC runs, so that streamed responses have them, too. */
+const deprecatedUnder = (prefix: string, sunsetAt: Date): ReadonlyMap<string, DeprecatedOperation> =>
+  new Map(
+    [...procedureContracts].flatMap(([name, { type, deprecation }]) => {
+      if (deprecation === undefined) return [];
+      const methods = new Set(METHODS_OF[type].split(', ').filter((method) => method !== 'OPTIONS')); // which calls nothing
+      const headers = deprecationHeaders({ ...deprecation, sunsetAt }, `${prefix}/${name}`);
+      return [[name, { operation: name, methods, headers }]];
+    }),
+  );
 
 /** Copies the status and the headers of a response that tRPC made. */
 function takeHead(reply: FastifyReply, { status, headers }: Response) {

@@ -12,7 +12,7 @@ export const cancelOrderContract = {
         'may be that of another order, which is then cancelled.',
     ).meta({ examples: [1] }),
   }),
-  versions: { v1: 'stable', v2: 'experimental' },
+  versions: { v1: 'stable', v2: 'beta' },
   openapi: {
     method: 'DELETE',
     path: '/store/orders/{orderId}',

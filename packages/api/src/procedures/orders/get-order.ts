@@ -10,7 +10,7 @@ import { OrderV2Response } from './order-response.ts';
 export const getOrderContract = {
   type: 'query',
   input: inputObject({ orderId: int64('Identifier of the order.').meta({ examples: [1] }) }),
-  versions: { v2: 'experimental' },
+  versions: { v2: 'beta' },
   openapi: {
     method: 'GET',
     path: '/store/orders/{orderId}',

@@ -17,6 +17,10 @@ export const getPetContract = {
   type: 'query',
   input: inputObject({ petId: int64('Identifier of the pet.').meta({ examples: [1] }) }),
   versions: { v1: 'stable' },
+  deprecation: {
+    deprecatedAt: new Date('2026-06-30T00:00:00Z'),
+    sunsetAt: new Date('2027-06-30T00:00:00Z'),
+  },
   openapi: {
     method: 'GET',
     path: '/pets/{petId}',
@@ -34,10 +38,6 @@ export const getPetContract = {
     examples: { known: { summary: 'A pet in the catalogue.', value: { id: 1, name: 'Ada' } } },
     invalidRequest: int64Complaint('petId'),
     errors: ['pet_not_found', 'operation_sunset'],
-    deprecation: {
-      deprecatedAt: new Date('2026-06-30T00:00:00Z'),
-      sunsetAt: new Date('2027-06-30T00:00:00Z'),
-    },
     serialize: ({ id, name }: Pet) => ({ type: 'json', text: jsonWithInt64({ id, name }) }),
   },
 } satisfies ProcedureContract;
