@@ -1,17 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createPetstoreClient } from '@petstore/client';
 import { DEFAULT_BOUNDS } from '@petstore/server/http-bounds';
-import { createServerDatabase, KEYS, ROOT, startServer } from '@petstore/server/test-support';
+import { createServerDatabase, KEYS, startServer } from '@petstore/server/test-support';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { ALERTS, OTHER_DASHBOARD_QUERIES, PANEL_QUERIES, type Query } from './support/committed-files.ts';
 
 const ALERT_QUERIES = ALERTS.map(
   ({ alert, expr, annotations }): Query => ({ title: alert, expr, text: annotations.description }),
-);
-const DOCUMENTED_QUERIES = Array.from(
-  readFileSync(join(ROOT, 'docs/rate-limiting.md'), 'utf8').matchAll(/```promql\n([\s\S]*?)```/g),
-  ([, expr = '']): Query => ({ title: 'docs/rate-limiting.md', expr, text: '' }),
 );
 
 /** The metrics that a query reads, with their matchers, as in `up{job="petstore"}`. */
@@ -71,7 +65,7 @@ function linesFor({ expr, text }: Query): readonly string[] {
   ];
 }
 
-test.each([...PANEL_QUERIES, ...OTHER_DASHBOARD_QUERIES, ...ALERT_QUERIES, ...DOCUMENTED_QUERIES])(
+test.each([...PANEL_QUERIES, ...OTHER_DASHBOARD_QUERIES, ...ALERT_QUERIES])(
   'a server has what is asked for by $title: $expr',
   (query) => {
     const lines = linesFor(query);
