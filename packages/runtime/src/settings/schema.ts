@@ -48,17 +48,17 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 export const settingsSchema = z.object({
   port: setting('PORT', values.port.prefault('3000'), {
     mustBe: 'a port, 0 to 65535 (0 takes a free one)',
-    meaning: 'port of the public listener; the server prints which one it took',
+    meaning: 'port of the public listener',
   }),
   host: setting('HOST', values.host.prefault('127.0.0.1'), {
-    mustBe: 'a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0',
-    meaning: 'address of the public listener; a name stands for the first of its addresses',
+    mustBe: 'a host name or an IP address, such as 127.0.0.1 or 0.0.0.0',
+    meaning: 'address of the public listener; of a name, the first one',
   }),
   reusePort: setting('REUSE_PORT', values.onOrOff.prefault('off'), {
     mustBe: 'on or off',
     meaning:
-      '`on`: several servers of this machine share `PORT`, each with an `ADMIN_PORT` of its own ' +
-      '([below](#several-servers-on-one-machine))',
+      '`on`: [several servers of this machine](#several-servers-on-one-machine) share `PORT`, each with an `ADMIN_PORT` ' +
+      'of its own',
   }),
   adminPort: setting('ADMIN_PORT', values.port.optional(), {
     mustBe: 'a port, 0 to 65535 (0 takes a free one), other than PORT',
@@ -66,8 +66,8 @@ export const settingsSchema = z.object({
     unset: '`PORT` + 1 (0 if `PORT` is 0)',
   }),
   adminHost: setting('ADMIN_HOST', values.host.prefault('127.0.0.1'), {
-    mustBe: 'a host name or an IP address to listen on, such as 127.0.0.1 or 0.0.0.0',
-    meaning: 'address of the listener for health and metrics; other machines reach it only if this says so',
+    mustBe: 'a host name or an IP address, such as 127.0.0.1 or 0.0.0.0',
+    meaning: 'address of that listener; other machines reach it only if this says so',
   }),
   databaseUrls: setting(
     'DATABASE_URL',
@@ -81,8 +81,8 @@ export const settingsSchema = z.object({
     {
       mustBe:
         'the address of a PostgreSQL database, postgres://user:password@host:5432/database (/ ? # in a password as ' +
-        '%2F %3F %23; several hosts separated by commas if it has standbys, without target_session_attrs or with read-write)',
-      meaning: 'PostgreSQL 15 or newer; [below](#a-postgresql-of-your-own): failover, poolers, TLS, roles',
+        '%2F %3F %23; several hosts separated by commas; target_session_attrs only as read-write)',
+      meaning: 'PostgreSQL 15 or newer: [failover, connection poolers, TLS, roles](#a-postgresql-of-your-own)',
       unset: 'embedded, below `DATA_DIR`',
       isSecret: true,
     },
@@ -90,8 +90,8 @@ export const settingsSchema = z.object({
   databaseConnections: setting('DATABASE_CONNECTIONS', values.integer(1, 1_000).prefault('16'), {
     mustBe: 'a whole number, 1 to 1000',
     meaning:
-      'the most connections that a server opens for its requests. If PostgreSQL has no room for as many, requests wait ' +
-      'for those there are, and one line says so',
+      'size of the connection pool for requests. If PostgreSQL has no room for as many, requests wait for those there ' +
+      'are, and one line says so',
   }),
   redis: setting(
     'REDIS_URL',
@@ -105,15 +105,9 @@ export const settingsSchema = z.object({
       .optional(),
     {
       mustBe:
-        'redis://user:password@host:6379/0 (redis://:password@host without a user, rediss:// for TLS; / ? # in a ' +
-        'password as %2F %3F %23), several of these separated by commas for a cluster ' +
-        '(all with the same user and password, and no database), or redis+sentinel://host:26379,host:26379/master-name',
-      meaning:
-        'Redis, Redis Cluster, or Sentinels (`rediss+sentinel://` if they and the Redis speak TLS). User and password are ' +
-        'those of the Redis; Sentinels that ask for a password cannot be used. With TLS, a certificate has to be valid for ' +
-        "its node's host, or for a host in the URL if the node is announced by address; `NODE_EXTRA_CA_CERTS` names a " +
-        'file with more authorities. `?tls_verify=none` at the end accepts any certificate, such as a self-signed one: ' +
-        'a man in the middle can then read and change everything',
+        'redis://user:password@host:6379/0 (rediss:// for TLS; / ? # in a password as %2F %3F %23), several ' +
+        'without /0, separated by commas, for a cluster, or redis+sentinel://host:26379,host:26379/master-name',
+      meaning: 'Redis, Redis Cluster or Sentinels: [URLs, TLS, permissions](#redis)',
       unset: 'limits in the process, lost when it ends',
       isSecret: true,
     },
@@ -126,7 +120,7 @@ export const settingsSchema = z.object({
       .default(''),
     {
       mustBe: '1 to 40 letters, digits and . : _ -, such as shop: (no braces, which would bind all keys to one slot)',
-      meaning: 'begins the name of every key and channel in Redis, so that two deployments can share one',
+      meaning: 'begins each key and channel, so that two deployments can share a Redis',
     },
   ),
   dataFolder: setting('DATA_DIR', z.string().regex(HOME_FOLDER_FREE).default('.data'), {
@@ -135,7 +129,7 @@ export const settingsSchema = z.object({
   }),
   migrate: setting('MIGRATE', values.onOrOff.prefault('on'), {
     mustBe: 'on or off',
-    meaning: '`off`: the schema is never changed, and an older one is refused ([upgrades](#upgrades))',
+    meaning: '`off`: the schema is never [changed](#upgrades), and an older one is refused',
   }),
   publicBaseUrl: setting('PUBLIC_BASE_URL', values.baseUrl.optional(), {
     mustBe: 'an http or https URL that ends in /v1',
@@ -152,21 +146,21 @@ export const settingsSchema = z.object({
   }),
   trustProxy: setting('TRUST_PROXY', values.trustProxy.prefault('off'), {
     mustBe:
-      'off, true (believe every proxy), the number of proxies in front (1 to 32), or addresses and networks ' +
-      'separated by commas, such as 10.0.0.0/8',
-    meaning: 'whose `X-Forwarded-For` is believed ([below](#behind-a-proxy))',
+      'off, true (every proxy), the number of proxies (1 to 32), or addresses and networks separated by commas, such ' +
+      'as 10.0.0.0/8',
+    meaning: 'whose [`X-Forwarded-For`](#behind-a-proxy) is believed',
   }),
   securityContact: setting('SECURITY_CONTACT', values.contact.optional(), {
-    mustBe: 'where to report a weakness, such as mailto:security@shop.example or https://shop.example/security',
+    mustBe: 'a mailto: or https: URL, such as mailto:security@shop.example',
     meaning: 'contact in `/.well-known/security.txt` (RFC 9116)',
   }),
   supportContact: setting('SUPPORT_CONTACT', values.contact.optional(), {
-    mustBe: 'where callers find help, such as mailto:api@shop.example or https://shop.example/support',
-    meaning: 'contact in the OpenAPI documents (`info.contact`, and the introduction) and in the reference',
+    mustBe: 'a mailto: or https: URL, such as https://shop.example/support',
+    meaning: 'contact in the OpenAPI documents and the reference',
   }),
   statusPageUrl: setting('STATUS_PAGE_URL', values.httpsUrl.optional(), {
-    mustBe: 'where callers see whether the service works, such as https://status.shop.example',
-    meaning: 'link in the introduction of the OpenAPI documents and in the reference',
+    mustBe: 'an https: URL, such as https://status.shop.example',
+    meaning: 'link in the OpenAPI documents and the reference',
   }),
   instances: setting('INSTANCES', values.integer(1, 10_000).prefault('1'), {
     mustBe: 'a whole number, 1 to 10000',
@@ -175,31 +169,31 @@ export const settingsSchema = z.object({
   shutdownDelayMs: setting('SHUTDOWN_DELAY', values.duration(0, HOUR_MS).prefault('0s'), {
     mustBe: 'a duration of 0s to 1h, such as 5s or 1m',
     meaning:
-      'how long after a signal the port stays open and serves while `/readyz` is 503: longer than your balancer takes ' +
-      'to notice ([below](#what-happens-when))',
+      'how long after a signal requests are still served while `/readyz` is 503: longer than your balancer takes ' +
+      '[to notice](#what-happens-when)',
   }),
   shutdownTimeoutMs: setting('SHUTDOWN_TIMEOUT', values.duration(1_000, HOUR_MS).optional(), {
     mustBe: 'a duration of 1s to 1h, longer than SHUTDOWN_DELAY, such as 10s or 2m',
     meaning:
       'how long after a signal everything has ended; requests that still go on are cut 3 s before that (half of what ' +
-      'follows the delay, if that is less than 6 s)',
+      'follows the delay, if less than 6 s)',
     unset: '10s after the delay',
   }),
   eventsRetentionMs: setting('EVENTS_RETENTION', values.duration(1_000, RETENTION_MAX_MS).prefault('30d'), {
     mustBe: 'a duration of 1s to 36500d, such as 30s, 15m, 24h or 30d',
-    meaning: 'how long events of orders can be read again ([below](#events))',
+    meaning: 'how long [events](#events) of orders can be read again',
   }),
   petsSunsetAt: setting('PETS_SUNSET_AT', values.dateOrDateTime.prefault('2027-06-30'), {
-    mustBe: 'a date or a date-time with its offset, such as 2027-06-30 or 2027-06-30T12:00:00Z',
+    mustBe: 'a date, 2027-06-30, or a date-time with its offset, 2027-06-30T12:00:00Z',
     meaning: 'from then on `GET /pets/{petId}` is 410',
   }),
   logLevel: setting('LOG_LEVEL', z.enum(LOG_LEVELS).default('info'), {
     mustBe: `one of ${LOG_LEVELS.join(', ')}`,
-    meaning: 'which lines are [logged](#the-log); the one that says where the server listens is printed at every level',
+    meaning: 'which lines are [logged](#the-log); that of the listener always is',
   }),
   logFormat: setting('LOG_FORMAT', z.enum(['pretty', 'json']).optional(), {
     mustBe: 'pretty or json',
-    meaning: 'form of what the server prints ([below](#the-log))',
+    meaning: 'form of [what the server prints](#the-log)',
     unset: 'pretty on a terminal, else json',
   }),
   accessLogLevel: setting(
@@ -207,7 +201,7 @@ export const settingsSchema = z.object({
     values.onOrOff.prefault('off').transform((isOn) => (isOn ? 'info' : 'debug')),
     {
       mustBe: 'on or off',
-      meaning: '`on`: each request is [a line](#the-log) at info; otherwise it is one at debug',
+      meaning: '`on`: each request is [a line](#the-log) at info, else at debug',
     },
   ),
 });
