@@ -54,7 +54,11 @@ export interface PetstoreRestClientV2 {
    */
   cancelOrder(path: operationsV2['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 
-  /** What is left of the limits of the key. It counts towards none of them, and may be called 60 times a minute. */
+  /**
+   * What is left of the limits of the key. It counts towards none of them, and may be called 60 times a minute.
+   *
+   * @beta
+   */
   limits(options?: CallOptions): Promise<Limits>;
 
   /**
@@ -62,6 +66,7 @@ export interface PetstoreRestClientV2 {
    * asks every 3 minutes, and at once again while there is more. It goes on until its reader leaves the loop, after failures
    * as well.
    *
+   * @experimental
    * @throws TypeError if an option is not valid; nothing is requested
    * @throws EventsExpiredError if events after the position have been deleted
    * @throws InvalidRequestError if there is no such position; AuthenticationError; the signal's reason if it aborts
