@@ -9,6 +9,7 @@ import { listOrders, listOrdersContract } from './procedures/orders/list-orders.
 import { placeOrder, placeOrderContract } from './procedures/orders/place-order.ts';
 import { shipOrder, shipOrderContract } from './procedures/orders/ship-order.ts';
 import { getPet, getPetContract } from './procedures/pets/get-pet.ts';
+import { listOrderEvents, listOrderEventsContract } from './procedures/v2/orders/list-order-events.ts';
 import { listOrdersPage, listOrdersPageContract } from './procedures/v2/orders/list-orders-page.ts';
 import { createCallerFactory, router } from './trpc/trpc.ts';
 
@@ -27,7 +28,10 @@ const procedures = {
     complete: completeOrder,
     events: followOrderEvents,
   },
-  limits: { current: getCurrentLimits },
+  limits: {
+    /** @beta */
+    current: getCurrentLimits,
+  },
   pets: {
     /** @deprecated Nothing replaces it, because the service is about orders. Its responses say when it ends. */
     get: getPet,
@@ -36,6 +40,8 @@ const procedures = {
     orders: {
       /** @experimental */
       list: listOrdersPage,
+      /** @experimental */
+      events: listOrderEvents,
     },
   },
 };
@@ -62,6 +68,7 @@ const CONTRACTS = {
   'limits.current': getCurrentLimitsContract,
   'pets.get': getPetContract,
   'v2.orders.list': listOrdersPageContract,
+  'v2.orders.events': listOrderEventsContract,
 } satisfies {
   readonly [Path in PathOf<Procedures>]: ProcedureContract & {
     readonly type: CallTypeOf<ProcedureAt<Procedures, Path>>;

@@ -28,6 +28,18 @@ describe('limits.current', () => {
     }
   });
 
+  test('shows the same over REST, times as texts', async () => {
+    const { minute, day, ...others } = (await api.callAs(EXTERNAL).limits.current()) ?? {};
+    const result = await api.callRest('getLimits');
+    if (result.type !== 'json') throw new Error(`not JSON, but ${result.type}`);
+    expect(JSON.parse(result.text)).toEqual({
+      minute: { ...minute, reset: minute?.reset.toISOString() },
+      day: { ...day, reset: day?.reset.toISOString() },
+      ...others,
+    });
+    await expect(api.callRest('getLimits', {}, 'x=1')).rejects.toThrow('which takes none');
+  });
+
   test('shows what is used although the plan was lowered below it', async () => {
     if (EXTERNAL.type !== 'api-key') throw new Error('a key');
     const keyId = 'lowered1' as typeof EXTERNAL.keyId; // any id will do

@@ -261,7 +261,13 @@ describe('the document', () => {
         Object.entries(operationsOf(document)).map(([id, { 'x-stability': stability }]) => [id, stability]),
       );
     expect(shown(committed)).toEqual({ listOrders: undefined, cancelOrder: undefined, getPetById: undefined });
-    expect(shown(committedV2)).toEqual({ listOrdersPage: 'experimental', getOrder: 'beta', cancelOrder: 'beta' });
+    expect(shown(committedV2)).toEqual({
+      listOrdersPage: 'experimental',
+      getOrder: 'beta',
+      cancelOrder: 'beta',
+      listOrderEvents: 'experimental',
+      getLimits: 'beta',
+    });
     const extensions = Object.values(operationsOf(committedV2)).flatMap((own) => Object.keys(extensionsOf(own)));
     expect(new Set(extensions)).toEqual(new Set(['x-stability']));
   });

@@ -1,3 +1,5 @@
+import type { ReportedLimits } from './transport/reported-limits.ts';
+
 /** Options of a client that each of its calls may override. */
 interface AttemptOptions {
   /** How often a failed call is retried if a retry may help, 0 to 10. @default 2; for a call, that of the client */
@@ -24,6 +26,11 @@ export interface PetstoreClientOptions extends AttemptOptions {
    * longer wait, calls fail at once. 0: calls never wait for it. @default 65
    */
   readonly maxRetryAfterSeconds?: number | undefined;
+  /**
+   * Called with what is left of the limits, for each response that tells it, errors included. No call waits for it. If it
+   * throws, calls go on all the same, and the error is an uncaught exception of the program.
+   */
+  readonly onLimits?: ((limits: ReportedLimits) => void) | undefined;
   /** It must resolve to a `Response` whose body is a web stream, or null. @default the global `fetch` */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
@@ -39,7 +46,14 @@ export type CheckedOptions = {
 /** @throws TypeError if an option is not valid */
 export function checkOptions(options: PetstoreClientOptions): CheckedOptions {
   if (!options) throw new TypeError('options must be given, with baseUrl and apiKey');
-  const { baseUrl, apiKey, maxRetries = 2, timeoutMs = 30_000, maxRetryAfterSeconds = 65 } = options;
+  const {
+    baseUrl,
+    apiKey,
+    maxRetries = 2,
+    timeoutMs = 30_000,
+    maxRetryAfterSeconds = 65,
+    onLimits = () => {},
+  } = options;
   // The global `fetch` is looked up at each request: one that replaces it later takes effect.
   const { fetch = (url, init) => globalThis.fetch(url, init) } = options;
   // The key is not shown: messages end up in logs.
@@ -49,7 +63,8 @@ export function checkOptions(options: PetstoreClientOptions): CheckedOptions {
   checkCallOptions({ maxRetries, timeoutMs });
   checkNumber('maxRetryAfterSeconds', maxRetryAfterSeconds, 0);
   if (typeof fetch !== 'function') throw new TypeError('fetch must be a function, or left out');
-  return { serviceUrl: serviceUrlOf(baseUrl), apiKey, maxRetries, timeoutMs, maxRetryAfterSeconds, fetch };
+  if (typeof onLimits !== 'function') throw new TypeError('onLimits must be a function, or left out');
+  return { serviceUrl: serviceUrlOf(baseUrl), apiKey, maxRetries, timeoutMs, maxRetryAfterSeconds, onLimits, fetch };
 }
 
 /** @throws TypeError if an option is not valid */
@@ -63,7 +78,8 @@ export function checkCallOptions({ maxRetries = 0, timeoutMs = 1, signal }: Call
   checkNumber('timeoutMs', timeoutMs, 1);
 }
 
-function checkNumber(name: string, value: number, min: number): void {
+/** @throws TypeError */
+export function checkNumber(name: string, value: number, min: number): void {
   if (!(typeof value === 'number' && value >= min)) throw new TypeError(`${name} must be a number, at least ${min}`);
 }
 

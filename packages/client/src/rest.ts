@@ -16,10 +16,13 @@ export {
   type UnknownErrorCode,
 } from './errors.ts';
 export type { CallOptions, PetstoreClientOptions } from './options.ts';
+export type { OrderEventV2, PollEventsOptions } from './rest/order-events.ts';
 export type { Order, OrderFilter, OrderList, OrderV2 } from './rest/order-lists.ts';
 export {
   createPetstoreRestClient,
+  type Limits,
   type Pet,
   type PetstoreRestClient,
   type PetstoreRestClientV2,
 } from './rest/rest-client.ts';
+export type { ReportedLimits, ReportedWindow } from './transport/reported-limits.ts';

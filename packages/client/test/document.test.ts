@@ -6,7 +6,7 @@ import {
   generateDocumentTypes,
   generateErrorCodes,
 } from '../scripts/document-types.ts';
-import type { Order, OrderFilter, OrderV2, Pet, PetstoreRestClient } from '../src/rest.ts';
+import type { Order, OrderEventV2, OrderFilter, OrderV2, Pet, PetstoreRestClient } from '../src/rest.ts';
 
 test.each(DOCUMENT_TYPES)('the types of $file are those of the document', async (types) => {
   const committed = readFileSync(types.file, 'utf8');
@@ -32,6 +32,16 @@ test('what callers see is typed: ids are bigint, and no field of an order is pro
   }>();
   expectTypeOf<Pet>().toEqualTypeOf<{ id: bigint; name: string }>();
   expectTypeOf<Parameters<PetstoreRestClient['cancelOrder']>[0]>().toEqualTypeOf<{ orderId: bigint }>();
+});
+
+test('v2 promises the fields of an event, whose position is a text', () => {
+  expectTypeOf<OrderEventV2>().toEqualTypeOf<{
+    id: string;
+    type: 'order.placed' | 'order.imported' | 'order.shipped' | 'order.completed' | 'order.cancelled';
+    orderId: bigint;
+    at: string;
+    order: OrderV2;
+  }>();
 });
 
 test('v2 promises the fields of an order, and takes its filters by their types', () => {

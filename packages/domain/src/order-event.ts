@@ -52,6 +52,23 @@ export interface OrderEventLog {
    * @throws StorageUnavailableError
    */
   followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents>;
+  /**
+   * Reads events once, in the same order, none missing. An event behind one that may still be committed is left to the next
+   * page.
+   *
+   * @param limit the maximum number of events
+   * @throws UnknownPositionError if no event has that id yet
+   * @throws OrderEventsExpiredError if events after the position have been deleted
+   * @throws StorageUnavailableError
+   */
+  readEvents(after: EventPosition, limit: number): Promise<OrderEventPage>;
+}
+
+/** Some of the events after a position. */
+export interface OrderEventPage {
+  readonly events: readonly OrderEvent[];
+  /** Where the next page begins: the position that was asked for if no event can be read after it. */
+  readonly nextAfter: OrderEventId;
 }
 
 /** Batches of events as they arrive. It can be iterated over only once. */

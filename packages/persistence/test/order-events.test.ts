@@ -52,6 +52,16 @@ const take = async (persistence: Persistence, after: EventPosition, count: numbe
 const takeIds = async (after: number, count: number) =>
   (await take(store.persistence, BigInt(after) as OrderEventId, count)).map(({ id }) => Number(id)); // of a test's log
 
+/** The ids of a page, and where the next one begins. */
+async function readPage(
+  after: number | 'now',
+  limit = 1_000,
+): Promise<readonly [ids: readonly number[], next: number]> {
+  const position = after === 'now' ? after : (BigInt(after) as OrderEventId); // of a test's log
+  const { events, nextAfter } = await store.persistence.events.readEvents(position, limit);
+  return [events.map(({ id }) => Number(id)), Number(nextAfter)];
+}
+
 const isFollowed = (count: number) =>
   vi.waitFor(() => expect(store.persistence.events.followerCount).toBe(count), PATIENTLY);
 
@@ -141,7 +151,7 @@ async function openClient() {
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
-describe('followers miss nothing', () => {
+describe('followers, and who reads pages, miss nothing', () => {
   test.each([1, 2])('while ten writers commit in any order, or roll back, seed %i', async (seed) => {
     await using other = openPersistence({ databaseUrl: store.url });
     const LAST = 1_000n;
@@ -159,11 +169,24 @@ describe('followers miss nothing', () => {
       }
       return seen.map(({ id }) => id.toString());
     };
+    /** All ids, by pages of so many events. */
+    const poll = async ({ events }: Persistence, limit: number) => {
+      const seen: OrderEvent[] = [];
+      for (let after: OrderEventId = BEGINNING; seen.at(-1)?.order.id !== LAST; ) {
+        const page = await events.readEvents(after, limit);
+        seen.push(...page.events);
+        after = page.nextAfter;
+        await sleep(5);
+      }
+      return seen.map(({ id }) => id.toString());
+    };
     const following = [
       follow(store.persistence, Number.POSITIVE_INFINITY),
       follow(store.persistence, 3),
       follow(other, Number.POSITIVE_INFINITY),
       sleep(200).then(() => follow(other, 3)),
+      poll(store.persistence, 1_000),
+      poll(other, 3),
     ];
     const write = async (random: () => number) => {
       await using client = await openClient();
@@ -235,6 +258,87 @@ describe('followers miss nothing', () => {
     const all = Array.from({ length: 2 * count }, (_, i) => i + 1);
     expect(await late).toEqual(all);
     expect((await takeFrom(slow, count)).map(({ id }) => Number(id))).toEqual(all.slice(count));
+  });
+});
+
+describe('a page of events', () => {
+  test('has as many as were asked for, and the next one goes on behind it, until there is nothing new', async () => {
+    for (let i = 0; i < 5; i++) await place();
+    expect(await readPage(0, 2)).toEqual([[1, 2], 2]);
+    expect(await readPage(2, 2)).toEqual([[3, 4], 4]);
+    expect(await readPage(4, 2)).toEqual([[5], 5]);
+    expect(await readPage(5, 2)).toEqual([[], 5]);
+    expect(await readPage(0, 5)).toEqual([[1, 2, 3, 4, 5], 5]);
+  });
+
+  test('goes through ids that were never committed', async () => {
+    await using undone = await openClient();
+    for (let i = 0; i < 3; i++) {
+      await place();
+      await undone.query(`begin; ${EVENT.replace('$1', '11')}; rollback`);
+    }
+    expect(await readPage(0, 2)).toEqual([[1, 3], 3]);
+    expect(await readPage(3, 2)).toEqual([[5], 5]);
+  });
+
+  test('ends before an event that may still be committed, and does not wait for it long', async () => {
+    await using open = await openClient();
+    await place();
+    await open.query('begin');
+    await open.query(EVENT, [11]);
+    await place();
+    const begin = performance.now();
+    expect(await readPage(0)).toEqual([[1], 1]);
+    expect(await readPage(1)).toEqual([[], 1]);
+    expect(performance.now() - begin).toBeLessThan(5_000);
+    await open.query('commit');
+    expect(await readPage(1)).toEqual([[2, 3], 3]);
+  });
+
+  test('has an event that is committed while it waits, and no more events for it than were asked for', async () => {
+    await using open = await openClient();
+    await place();
+    await open.query('begin');
+    await open.query(EVENT, [11]);
+    await place();
+    await place();
+    const waiting = [readPage(0), readPage(0, 2), readPage(1, 1)];
+    await sleep(200);
+    await open.query('commit');
+    expect(await Promise.all(waiting)).toEqual([
+      [[1, 2, 3, 4], 4],
+      [[1, 2], 2],
+      [[2], 2],
+    ]);
+  });
+
+  test('from now on is empty, and misses nothing that is committed afterwards', async () => {
+    expect(await readPage('now')).toEqual([[], 0]);
+    await using open = await openClient();
+    await open.query('begin');
+    await open.query(EVENT, [11]);
+    await place();
+    const waiting = readPage('now');
+    await sleep(200);
+    await open.query('commit');
+    expect(await waiting).toEqual([[], 2]);
+    await open.query('begin');
+    await open.query(EVENT, [12]);
+    await place();
+    await expect(readPage('now')).rejects.toThrow(StorageUnavailableError);
+    await open.query('commit');
+    expect(await readPage(2)).toEqual([[3, 4], 4]);
+  });
+
+  test('is read on other connections than those of followers: many polls do not hold them up', async () => {
+    await place();
+    await using locked = await openClient();
+    await locked.query('begin; lock table order_events_deleted');
+    const polls = Array.from({ length: 20 }, () => readPage(0).catch((error: unknown) => error));
+    const inFlight = () => store.persistence.load().statementsInFlight;
+    await vi.waitFor(() => expect(inFlight()).toMatchObject({ polls: 20, events: 0 }), PATIENTLY);
+    await locked.query('rollback');
+    expect((await Promise.all(polls)).at(-1)).toEqual([[1], 1]);
   });
 });
 
@@ -368,6 +472,10 @@ describe('events that were kept for long enough', () => {
     expect(await takeIds(0, 3)).toEqual([3, 4, 5]);
     expect(await takeIds(2, 3)).toEqual([3, 4, 5]);
     await expect(takeIds(1, 1)).rejects.toThrow(OrderEventsExpiredError);
+    expect(await readPage(0, 2)).toEqual([[3, 4], 4]);
+    expect(await readPage(2, 2)).toEqual([[3, 4], 4]);
+    await expect(readPage(1)).rejects.toThrow(OrderEventsExpiredError);
+    await expect(readPage(6)).rejects.toThrow(UnknownPositionError);
   });
 
   test('are missed by a follower who is too slow, which is said', async () => {
@@ -384,6 +492,8 @@ describe('events that were kept for long enough', () => {
     const counts = await Promise.all([deleteExpired(AT), deleteExpired(AT), deleteExpired(AT)]);
     expect(counts.reduce((sum, count) => sum + count)).toBe(2_500);
     await expect(takeIds(2_501, 1)).rejects.toThrow(UnknownPositionError);
+    expect(await readPage(0)).toEqual([[], 2_500]);
+    expect(await readPage('now')).toEqual([[], 2_500]);
     const next = takeIds(2_500, 1);
     await place();
     expect(await next).toEqual([2_501]);

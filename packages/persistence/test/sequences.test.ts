@@ -90,6 +90,8 @@ test('ids that followers have passed are not given again, though their events ar
     expect(event?.id).toBe(41n);
     stop.abort();
   }
+  const page = await store.persistence.events.readEvents(40n as OrderEventId, 10);
+  expect(page.events.map(({ id }) => id)).toEqual([41n]);
 });
 
 describe('a change that draws an id in use is carried out, and events ascend', () => {

@@ -77,6 +77,7 @@ export const WAYS = {
     await events.followEvents('now', stop.signal);
     stop.abort();
   },
+  'events.readEvents': ({ events }) => events.readEvents('now', 1),
   'events.deleteExpired': ({ events }) =>
     events.deleteExpired({ eventsBefore: NOW, now: NOW, signal: new AbortController().signal }),
 } satisfies Record<WayName | 'orders.findOrders, a search', Way>;

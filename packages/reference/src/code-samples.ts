@@ -1,7 +1,7 @@
 import { type Operation, successOf } from './open-api.ts';
 
-/** The query parameters in samples: enough to show how filters and pages work. */
-const SAMPLE_QUERY = ['status', 'limit'];
+/** The query parameters in samples: enough to show how filters, pages and positions work. */
+const SAMPLE_QUERY = ['status', 'after', 'limit'];
 
 /**
  * The URL with example values for its parameters. For a method that changes something, they are variables of the

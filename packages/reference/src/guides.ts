@@ -31,7 +31,7 @@ const GUIDES: readonly Guide[] = [
     source: 'guides/follow-orders.md',
     file: new URL('../../../docs/guides/follow-orders.md', import.meta.url),
     subject:
-      'For internal TypeScript services: subscribe to every change of an order (server-sent events, SSE), in place of polling or webhooks.',
+      'Every change of an order: poll with curl or the client, make webhooks of it, or subscribe from internal TypeScript services (server-sent events, SSE).',
   },
   {
     source: 'guides/authentication.md',

@@ -329,8 +329,15 @@ const PERSISTENCE: readonly Mutant[] = [
   {
     name: 'followers of events miss one that is committed late',
     file: 'packages/persistence/src/events/event-reader.ts',
-    from: 'if (gap !== 0) return gap === -1 ? events : events.slice(0, gap);',
-    to: 'if (gap < events.length) return events;',
+    from: 'if (count > 0 || last === undefined) return events.slice(0, count);',
+    to: 'if (count > 0 || last === undefined) return events;',
+    ...byPersistence('order-events'),
+  },
+  {
+    name: 'a page of events misses one that is committed late',
+    file: 'packages/persistence/src/events/read-page.ts',
+    from: 'if (last === undefined || count === events.length) return pageOf(events, begin);',
+    to: 'if (count <= events.length) return pageOf(events, begin);',
     ...byPersistence('order-events'),
   },
   {

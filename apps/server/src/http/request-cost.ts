@@ -18,6 +18,7 @@ declare module 'fastify' {
 }
 
 export const ONE_CALL: RequestCost = { calls: 1, charged: 1 };
+export const ONE_FREE_CALL: RequestCost = { calls: 1, charged: 0 };
 
 export const costOf = (request: FastifyRequest): RequestCost =>
   request.routeOptions.config.costOf?.(request) ?? ONE_CALL;

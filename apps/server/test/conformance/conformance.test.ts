@@ -1,5 +1,5 @@
 import { openApiDocument } from '@petstore/api';
-import { KEY_REQUESTS_IN_FLIGHT_MAX, StorageUnavailableError } from '@petstore/domain';
+import { FREE_CALLS_PER_MINUTE, KEY_REQUESTS_IN_FLIGHT_MAX, StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../src/settings.ts';
@@ -7,6 +7,7 @@ import { withListing } from '../http/support/listing-of.ts';
 import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
 import { sendOne } from '../http/support/raw-http.ts';
 import {
+  createBannedKey,
   createKeyBeforeBan,
   failing,
   PETS_SUNSET_AT,
@@ -72,6 +73,8 @@ const SUCCEEDING: Readonly<Record<string, (from: TestApp) => Promise<string>>> =
   cancelOrder: async (from) => `/store/orders/${(await placeOrder(from.persistence)).id}`,
   getPetById: async () => '/pets/1',
   listOrdersPage: async () => '/store/orders?limit=2',
+  listOrderEvents: async () => '/store/order-events?after=0&limit=2',
+  getLimits: async () => '/limits',
   getOrder: async (from) => `/store/orders/${(await placeOrder(from.persistence)).id}`,
 };
 
@@ -125,9 +128,11 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
 
   test('too many requests, then a ban', async () => {
     const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
-    await sendFor({ key });
+    const isFree = operationId === 'getLimits'; // it has a limit of its own, and does not add to refusals
+    for (let i = 0; i < (isFree ? FREE_CALLS_PER_MINUTE : 1); i++) await sendFor({ key });
     expect(await sendFor({ key })).toBe('429 rate_limit_exceeded');
-    expect(await sendFor({ key: await createKeyBeforeBan(app) })).toBe('429 api_key_banned');
+    const refused = await (isFree ? createBannedKey(app) : createKeyBeforeBan(app));
+    expect(await sendFor({ key: refused })).toBe('429 api_key_banned');
   });
 
   test('too many requests at once', async () => {
@@ -224,6 +229,19 @@ describe.concurrent('responses of single operations', () => {
     expect(await find('0x1')).toBe('400 invalid_request');
     expect(await find('404')).toBe('404 order_not_found');
     expect(await find((await placeOrder(app.persistence, 'ship', 'complete')).id)).toBe('200');
+  });
+
+  test('listOrderEvents', async () => {
+    const list = (query: string, from = app) => send({ method: 'GET', url: `/v2/store/order-events?${query}` }, from);
+    await placeOrder(app.persistence, 'ship', 'complete');
+    await placeOrder(app.persistence, 'cancel');
+    expect(await list('after=0&limit=1000')).toBe('200');
+    expect(await list('')).toBe('200');
+    expect(await list('after=x')).toBe('400 invalid_request');
+    await using other = await startTestApp({ orders: 2 });
+    const now = new Date(Date.now() + 1_000);
+    await other.persistence.events.deleteExpired({ eventsBefore: now, now, signal: new AbortController().signal });
+    expect(await list('after=1', other)).toBe('410 events_expired');
   });
 
   test('listOrdersPage', async () => {

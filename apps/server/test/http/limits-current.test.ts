@@ -49,3 +49,42 @@ describe('limits.current', () => {
     expect((await shared.fetch('/trpc/limits.current', { headers: { authorization: '' } })).status).toBe(401);
   });
 });
+
+describe('GET /v2/limits', () => {
+  test.each([
+    ['an external key', {}],
+    ['a read-only key', { readOnly: true }],
+    ['an internal key', { kind: 'internal' }],
+  ] as const)('costs %s nothing, HEAD neither, and says what limits.current says', async (_, kind) => {
+    const { text: key } = await createKey(shared.persistence, { ...kind, plan: planOf(5, 1_000) });
+    await shared.fetch('/v1/pets/1', { key });
+    await shared.fetch('/v2/limits', { key, method: 'HEAD' });
+    const response = await shared.fetch('/v2/limits', { key });
+    expect([response.status, remainingOf(response)]).toEqual([200, 4]);
+    const limits = await response.json();
+    const { data } = await query(shared, 'limits.current', undefined, { key });
+    expect(limits).toMatchObject({ minute: { limit: 5, used: 1, remaining: 4 }, refusals: 0, ban: null });
+    expect(limits).toEqual(JSON.parse(JSON.stringify(data)));
+  });
+
+  test('works for a key that has nothing left, and tells its refusals', async () => {
+    const { text: key } = await keyOf(1);
+    for (const status of [404, 429, 429]) expect((await shared.fetch('/v1/pets/1', { key })).status).toBe(status);
+    expect(await (await shared.fetch('/v2/limits', { key })).json()).toMatchObject({
+      minute: { remaining: 0 },
+      refusals: 2,
+    });
+  });
+
+  test('has one window with limits.current, 60 a minute', async () => {
+    const { text: key } = await keyOf(5);
+    const send = (i: number) =>
+      i % 2 === 0 ? shared.fetch('/v2/limits', { key }) : query(shared, 'limits.current', undefined, { key });
+    for (let i = 0; i < 60; i++) expect((await send(i)).status).toBe(200);
+    const refused = await shared.fetch('/v2/limits', { key });
+    expect([refused.status, remainingOf(refused)]).toEqual([429, 5]);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(await refused.json()).toMatchObject({ code: 'rate_limit_exceeded' });
+    expect((await shared.fetch('/v1/pets/1', { key })).status).toBe(404);
+  });
+});

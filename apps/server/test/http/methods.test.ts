@@ -27,6 +27,8 @@ const PATHS = [
   ['/v1/pets/1', 'GET, HEAD, OPTIONS'],
   ['/v2/store/orders', 'GET, HEAD, OPTIONS'],
   ['/v2/store/orders/1', 'GET, HEAD, DELETE, OPTIONS'],
+  ['/v2/store/order-events', 'GET, HEAD, OPTIONS'],
+  ['/v2/limits', 'GET, HEAD, OPTIONS'],
   ['/v1/openapi.json', 'GET, HEAD, OPTIONS'],
   ['/docs', 'GET, HEAD, OPTIONS'],
   ['/', 'GET, HEAD, OPTIONS'],

@@ -54,14 +54,20 @@ const V2 = {
   version: 'v2',
   title: 'Petstore Orders, v2 preview',
   description: [
-    'A preview of what comes after v1: the list of orders by pages, with filters, and single orders with their status. ' +
-      'Each operation says how stable it is: what is beta is meant to stay, what is experimental may change or go at any ' +
-      'time. v1 stays as it is.',
+    'A preview of what comes after v1: the list of orders by pages, with filters, single orders with their status, their ' +
+      'changes, and the limits of a key. Each operation says how stable it is: what is beta is meant to stay, what is ' +
+      'experimental may change or go at any time. v1 stays as it is.',
     'Keys, limits, headers and errors are those of v1, and both versions count for the same limits. Unlike there, a ' +
       'query parameter that is not documented is refused, and ids are strings, which no JSON parser rounds.',
   ].join('\n\n'),
   documentVersion: '2.0.0-preview.1',
-  tags: [{ name: 'orders', description: 'List the orders placed in the store, read one, and cancel one.' }],
+  tags: [
+    {
+      name: 'orders',
+      description: 'List the orders placed in the store, read one, cancel one, and follow their changes.',
+    },
+    { name: 'limits', description: 'See what is left of the limits of a key.' },
+  ],
   fileName: 'openapi.v2.json',
   takesQuery: true,
   idsAreText: true,

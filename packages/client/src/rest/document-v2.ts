@@ -29,6 +29,82 @@ export interface components {
        */
       status: 'pending' | 'shipped' | 'cancelled';
     };
+    /** @description The status of the limits of a key. */
+    Limits: {
+      minute: components['schemas']['LimitWindow'];
+      day: components['schemas']['LimitWindow'];
+      /**
+       * Format: int32
+       * @description Refusals that now count towards a ban.
+       */
+      refusals: number;
+      /** @description Null while there is none; a banned key gets 429 instead. */
+      ban: components['schemas']['Ban'] | null;
+    };
+    /** @description The use of one sliding window by a key. */
+    LimitWindow: {
+      /**
+       * Format: int32
+       * @description Requests in any span of the length of the window.
+       */
+      limit: number;
+      /**
+       * Format: int32
+       * @description Requests that count now. More than `limit` where the limit was lowered since.
+       */
+      used: number;
+      /**
+       * Format: int32
+       * @description Exactly this many more requests are admitted now.
+       */
+      remaining: number;
+      /**
+       * Format: date-time
+       * @description When the next request is released, in UTC; the present moment if none is used.
+       */
+      reset: string;
+    };
+    /** @description A ban in force. */
+    Ban: {
+      /**
+       * Format: date-time
+       * @description When it ends, in UTC.
+       */
+      until: string;
+      /**
+       * Format: int32
+       * @description Counts from 1: bans of 1, 5, 15 and 60 minutes.
+       */
+      level: number;
+    };
+    /** @description Changes of orders, and where to go on. */
+    OrderEvents: {
+      /** @description The oldest first. */
+      events: components['schemas']['OrderEvent'][];
+      /** @description What to send as `after` next. It stays the same while nothing has changed. */
+      nextAfter: string;
+    };
+    /** @description A change of an order, and the order as it was after the change. */
+    OrderEvent: {
+      /** @description Identifies the event, and is the position after it. A later event has a larger number. */
+      id: string;
+      /**
+       * @description What happened. `order.imported` is told of imported and generated orders, whatever their status.
+       * @enum {string}
+       */
+      type: 'order.placed' | 'order.imported' | 'order.shipped' | 'order.completed' | 'order.cancelled';
+      /**
+       * Format: int64
+       * @description Identifier of the order. A 64-bit integer in decimal digits.
+       */
+      orderId: bigint;
+      /**
+       * Format: date-time
+       * @description When it happened, in UTC with milliseconds. A later event may have an earlier time.
+       */
+      at: string;
+      order: components['schemas']['OrderV2'];
+    };
   };
 }
 export interface operations {
@@ -48,6 +124,9 @@ export interface operations {
       };
     };
   };
+  getLimits: {
+    parameters: object;
+  };
   listOrdersPage: {
     parameters: {
       query?: {
@@ -65,6 +144,16 @@ export interface operations {
         limit?: number;
         /** @description Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only. */
         cursor?: string;
+      };
+    };
+  };
+  listOrderEvents: {
+    parameters: {
+      query?: {
+        /** @description The `id` of an event, or `nextAfter` of a response: only later events are returned. `0`: the beginning of what is kept. Left out: none is returned, and `nextAfter` is the present position. */
+        after?: string;
+        /** @description How many events the response holds at most. */
+        limit?: number;
       };
     };
   };

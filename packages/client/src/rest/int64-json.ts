@@ -19,7 +19,7 @@ const MANY_DIGITS = /\d{16}/;
 const INT64_VALUES = new RegExp(`("(?:${FIELD_NAMES.join('|')})"\\s*:\\s*)(-?\\d+)(?=\\s*[,}])`, 'g');
 
 /**
- * Parses objects whose 64-bit integers `JSON.parse` would round. They must not contain other objects.
+ * Parses objects whose 64-bit integers `JSON.parse` would round. Objects in them must hold none.
  *
  * @param text a JSON array of objects
  * @returns the objects, with 64-bit integers as `bigint`

@@ -1,10 +1,17 @@
 import { type Connection, createConnection } from '../connection.ts';
 import { type CallOptions, checkCallOptions, type PetstoreClientOptions } from '../options.ts';
 import { pause } from '../transport/clock.ts';
-import { withRetries } from '../transport/retries.ts';
+import { FOR_EVER, withRetries } from '../transport/retries.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document.ts';
-import type { operations as operationsV2 } from './document-v2.ts';
+import type { components as componentsV2, operations as operationsV2 } from './document-v2.ts';
+import {
+  checkPollOptions,
+  type OrderEventV2,
+  type PollEventsOptions,
+  pollOrderEvents,
+  readEventsPage,
+} from './order-events.ts';
 import {
   listOf,
   type Order,
@@ -19,6 +26,9 @@ import {
 
 /** A pet over REST. */
 export type Pet = components['schemas']['Pet'];
+
+/** What is left of the limits of the key, and until when. */
+export type Limits = componentsV2['schemas']['Limits'];
 
 /** The preview of v2. What is beta is meant to stay, what is experimental may change or go with any release of the service. */
 export interface PetstoreRestClientV2 {
@@ -43,6 +53,25 @@ export interface PetstoreRestClientV2 {
    * @beta
    */
   cancelOrder(path: operationsV2['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
+
+  /**
+   * What is left of the limits of the key. It counts towards none of them, and may be called 60 times a minute.
+   *
+   * @beta
+   */
+  limits(options?: CallOptions): Promise<Limits>;
+
+  /**
+   * The changes of orders, in order and without gaps: `for await (const { id, order } of v2.orderEvents({ after }))`. It
+   * asks every 3 minutes, and at once again while there is more. It goes on until its reader leaves the loop, after failures
+   * as well.
+   *
+   * @experimental
+   * @throws TypeError if an option is not valid; nothing is requested
+   * @throws EventsExpiredError if events after the position have been deleted
+   * @throws InvalidRequestError if there is no such position; AuthenticationError; the signal's reason if it aborts
+   */
+  orderEvents(options?: PollEventsOptions): AsyncGenerator<OrderEventV2, void, undefined>;
 }
 
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
@@ -84,22 +113,27 @@ interface Operation<Value> {
   readonly read: (response: ServiceResponse, isAfterLoss: boolean) => Value;
   /** Whether the body is read as it arrives. @default false */
   readonly streams?: boolean;
+  /** Whether the service does not count the request. @default false */
+  readonly isFree?: boolean;
+  /** Whether it is tried again for as long as that may help, whatever the options say. @default false */
+  readonly isForEver?: boolean;
 }
 
 /** Makes the client on a connection that it may share with other clients. */
 export function restClientOn({ options: defaults, clock, random, send }: Connection): PetstoreRestClient {
   /** Sends requests until one succeeds, or another would not help. */
   const request = async <Value>(
-    { method, path, read, streams }: Operation<Value>,
+    { method, path, read, streams, isFree, isForEver }: Operation<Value>,
     options: CallOptions = {},
   ): Promise<Value> => {
     checkCallOptions(options);
     const { signal, timeoutMs, maxRetries = defaults.maxRetries } = options;
     const { maxRetryAfterSeconds, serviceUrl } = defaults;
     const wait = (delayMs: number) => pause(clock, delayMs, signal);
-    return withRetries({ maxRetries, maxRetryAfterSeconds, random, wait }, async (isAfterLoss) => {
+    const policy = isForEver ? FOR_EVER : { maxRetries, maxRetryAfterSeconds };
+    return withRetries({ ...policy, random, wait }, async (isAfterLoss) => {
       const headers = { accept: 'application/json' };
-      const response = await send({ method, url: serviceUrl + path, headers, signal, timeoutMs, streams });
+      const response = await send({ method, url: serviceUrl + path, headers, signal, timeoutMs, streams, isFree });
       return read(response, isAfterLoss);
     });
   };
@@ -126,6 +160,26 @@ export function restClientOn({ options: defaults, clock, random, send }: Connect
       },
       getOrder: ({ orderId }, options) => getObject(`/v2/store/orders/${segmentOf(orderId)}`, options),
       cancelOrder: ({ orderId }, options) => cancelOrder(`/v2/store/orders/${segmentOf(orderId)}`, options),
+      limits: (options) =>
+        request({ method: 'GET', path: '/v2/limits', read: readObject<Limits>, isFree: true }, options),
+      orderEvents(options = {}) {
+        checkPollOptions(options);
+        const { signal, timeoutMs } = options;
+        const polling = {
+          wait: (delayMs: number) => pause(clock, delayMs, signal),
+          request: (query: string) =>
+            request(
+              {
+                method: 'GET',
+                path: `/v2/store/order-events${query}`,
+                read: (response) => readEventsPage(requireOk(response)),
+                isForEver: true,
+              },
+              { signal, timeoutMs },
+            ),
+        };
+        return pollOrderEvents(polling, options);
+      },
     },
   };
 }

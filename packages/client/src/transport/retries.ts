@@ -7,6 +7,12 @@ export interface RetryPolicy {
   readonly maxRetryAfterSeconds: number;
 }
 
+/** Of what never ends by itself, and waits for as long as the service asks. */
+export const FOR_EVER: RetryPolicy = {
+  maxRetries: Number.POSITIVE_INFINITY,
+  maxRetryAfterSeconds: Number.POSITIVE_INFINITY,
+};
+
 interface RetryOptions extends RetryPolicy {
   /** Returns numbers from 0 up to, but not including, 1. */
   readonly random: () => number;

@@ -3,6 +3,7 @@ import type { CheckedOptions } from '../options.ts';
 import { Attempt } from './attempt.ts';
 import type { Clock } from './clock.ts';
 import { Gate } from './gate.ts';
+import { readLimits } from './reported-limits.ts';
 import { ServiceResponse } from './service-response.ts';
 
 interface ServiceRequest {
@@ -29,7 +30,10 @@ interface ServiceRequest {
 export type Send = (request: ServiceRequest) => Promise<ServiceResponse>;
 
 /** Makes the function that sends the requests of REST and tRPC, with one key and one gate. */
-export function createSend({ apiKey, fetch, maxRetryAfterSeconds, ...options }: CheckedOptions, clock: Clock): Send {
+export function createSend(
+  { apiKey, fetch, onLimits, maxRetryAfterSeconds, ...options }: CheckedOptions,
+  clock: Clock,
+): Send {
   const gate = new Gate(clock, maxRetryAfterSeconds * 1_000);
   const singleSend = singleSendOptions();
   return async ({ method, url, headers, body = null, signal, streams = false, isFree = false, timeoutMs }) => {
@@ -46,6 +50,8 @@ export function createSend({ apiKey, fetch, maxRetryAfterSeconds, ...options }: 
       // The body of a 429 tells which limit it is.
       if (response?.status !== 429) release(response);
     }
+    const limits = readLimits(response.headers);
+    if (limits !== undefined) queueMicrotask(() => onLimits(limits)); // what it throws is no failure of the call
     if (streams && response.ok) return response;
     try {
       for await (const text of response.readTexts()) response.texts.push(text);

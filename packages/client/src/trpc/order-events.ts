@@ -3,7 +3,7 @@ import type { Connection } from '../connection.ts';
 import { PetstoreError } from '../errors.ts';
 import { connectionError } from '../transport/attempt.ts';
 import { pause } from '../transport/clock.ts';
-import { retryDelayMs } from '../transport/retries.ts';
+import { FOR_EVER, retryDelayMs } from '../transport/retries.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { PetstoreOutputs, TrpcErrorShape } from './router.ts';
 import { transformer } from './transformer.ts';
@@ -24,8 +24,6 @@ export interface FollowEventsOptions {
 
 /** The service sends something at least every 15 s: after a longer silence, the connection is lost. */
 const SILENCE_MAX_MS = 45_000;
-/** Following never ends by itself, and waits for as long as the service asks. */
-const FOR_EVER = { maxRetries: Number.POSITIVE_INFINITY, maxRetryAfterSeconds: Number.POSITIVE_INFINITY };
 
 /**
  * Follows the changes of orders, in order and without gaps, over any number of connections. It continues until its reader

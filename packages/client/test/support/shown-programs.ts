@@ -49,6 +49,7 @@ const PRINTED: Readonly<Record<string, RegExp>> = {
   'follow-orders.md 1': /^$/,
   'limits.md 0': /^$/,
   'v2-preview.md 0': /orders, \d+ so far/,
+  'rest-events.ts': /^1 order\.imported: order 1 is pending/,
   'rest-json.ts': /"petId":/,
   'rest-orders.ts': /order 1: pet /,
   'rest-patience.ts': /\d+ orders/,

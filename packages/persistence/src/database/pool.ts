@@ -16,8 +16,8 @@ interface Needs {
 
 /**
  * The purposes of statements. Look-ups of keys and short reads may use all connections; commits as many as one disk can
- * serve; long lists, searches and followers of events only a few, which leaves some to the others. Searches have more than
- * the two connections that one key may keep busy. A standby may lack events that were already delivered.
+ * serve; long lists, searches, followers and polls of events only a few, which leaves some to the others. Searches have more
+ * than the two connections that one key may keep busy. A standby may lack events that were already delivered.
  */
 const NEEDS = {
   keys: { connections: (all) => all, forWrites: false },
@@ -26,6 +26,7 @@ const NEEDS = {
   batches: { connections: (all) => all / 4, forWrites: false },
   scans: { connections: (all) => Math.min(Math.max(all / 4, 3), all - 1), forWrites: false },
   events: { connections: (all) => all / 8, forWrites: true },
+  polls: { connections: (all) => all / 8, forWrites: true },
 } as const satisfies Readonly<Record<string, Needs>>;
 
 export type Purpose = keyof typeof NEEDS;

@@ -37,8 +37,13 @@ export const TIMEOUTS_MS = {
   sessionCheck: 2_000,
   /** For a statement of a caller with its wait for a connection: no request waits longer than 3 s. */
   call: 2_400,
-  /** For a change that may take several statements: likewise. */
-  change: 2_500,
+  /** For a call that may take several statements: likewise. */
+  severalStatements: 2_500,
+  /**
+   * For transactions that write events, before a page of events is given without what is behind them. Most end at once; one
+   * that waits for a lock ends after `lock`.
+   */
+  pageOfEvents: 1_200,
   /** For transactions that write events, before the first follower begins after them. */
   followersBegin: 2_500,
   /** For this process between two statements that insert an import. The session sets it: readers of events wait for the end. */

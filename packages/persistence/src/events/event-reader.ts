@@ -1,22 +1,13 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { INT64_MAX, type OrderEvent, type OrderEventId, StorageUnavailableError } from '@petstore/domain';
-import type { Database } from '../database/database.ts';
 import { storageUnavailable } from '../database/errors.ts';
-import { prepareStatement } from '../database/statement.ts';
 import { TIMEOUTS_MS } from '../database/timeouts.ts';
-import { findLogBounds, LOCKS_OF_WRITERS, readEvents } from './read-events.ts';
+import { findLogBounds, type RunOnLog, readEvents } from './read-events.ts';
+import { countBeforeGap, untilWritersHaveEnded } from './writers.ts';
 
 /** How often the log is read if no commit is announced, in milliseconds. */
 const POLL_MS = 100;
-
-/**
- * How often to check whether the transactions that write events have ended, in milliseconds. Most end at once. Reading locks
- * costs the server something, so the pause grows with the wait, an eighth of it, which delays events by no more than that.
- */
-const WRITERS_POLL_MIN_MS = 5;
-const WRITERS_POLL_MAX_MS = 250;
-const WRITERS_POLL_SHARE = 1 / 8;
 
 /** How long to wait before a retry after PostgreSQL was unavailable, in milliseconds. */
 const RETRY_MS = 500;
@@ -24,21 +15,9 @@ const RETRY_MS = 500;
 /** The number of events kept for followers that are a little behind. */
 const RECENT_MAX = 4_096;
 
-const FIND_WRITERS = prepareStatement<{ readonly virtualtransaction: string }>(
-  'find-order-event-writers',
-  `select virtualtransaction from ${LOCKS_OF_WRITERS}`,
-);
-
-/**
- * Reads the log from its end, once for all followers in this process.
- *
- * Ids are drawn before they are committed, so an event may appear after one with a larger id. If an id is missing, the
- * reader waits for the end of all transactions that were writing events when the gap was seen: an id that is then missing
- * was never committed. A snapshot (`pg_snapshot_xmin`) would not show this, because an id is drawn before its transaction
- * has a number. It would also make readers wait for transactions that write no events.
- */
+/** Reads the log from its end, once for all followers in this process. An event is given once no other can appear before it. */
 export class EventReader {
-  readonly #database: Database;
+  readonly #run: RunOnLog;
   readonly #ending = new AbortController();
   #position: OrderEventId | undefined;
   /** All events after {@link #recentAfter}, up to the position. */
@@ -49,9 +28,9 @@ export class EventReader {
   #wakeUp = Promise.withResolvers<void>();
   readonly #news = new EventEmitter().setMaxListeners(0); // one listener for each follower
 
-  constructor(database: Database) {
-    this.#database = database;
-    this.#run().catch((error: unknown) => this.end(error));
+  constructor(run: RunOnLog) {
+    this.#run = run;
+    this.#read().catch((error: unknown) => this.end(error));
   }
 
   /** Every event up to here was read or will never be committed; `undefined` until the reader has begun. */
@@ -100,7 +79,7 @@ export class EventReader {
     this.#news.emit('news');
   }
 
-  async #run(): Promise<void> {
+  async #read(): Promise<void> {
     const { signal } = this;
     let position = await this.#findEnd();
     this.#advance(position, []);
@@ -119,7 +98,7 @@ export class EventReader {
 
   /** The latest event, once no event before it can appear any more. */
   async #findEnd(): Promise<OrderEventId> {
-    const { latest } = await findLogBounds(this.#database);
+    const { latest } = await findLogBounds(this.#run);
     const giveUp = () => this.end(storageUnavailable('a transaction that records events is open'));
     const timer = setTimeout(giveUp, TIMEOUTS_MS.followersBegin);
     await this.#untilWritersHaveEnded().finally(() => clearTimeout(timer));
@@ -138,25 +117,20 @@ export class EventReader {
 
   /** The events after a position, once no other event can appear between them. */
   async #readBehind(position: OrderEventId): Promise<readonly OrderEvent[]> {
-    const events = await readEvents(this.#database, position, INT64_MAX);
-    const gap = events.findIndex(({ id }, index) => id !== position + BigInt(index) + 1n);
-    if (gap !== 0) return gap === -1 ? events : events.slice(0, gap);
+    const events = await readEvents(this.#run, position, INT64_MAX);
+    const count = countBeforeGap(events, position);
+    const last = events.at(-1);
+    if (count > 0 || last === undefined) return events.slice(0, count);
     await this.#untilWritersHaveEnded();
-    return readEvents(this.#database, position, events.at(-1)?.id ?? position);
+    return readEvents(this.#run, position, last.id);
   }
 
-  /** Waits for the transactions that write events now, but not for later ones. */
   async #untilWritersHaveEnded(): Promise<void> {
-    const findWriters = async () =>
-      (await this.#database.run('events', FIND_WRITERS, [])).map((row) => row.virtualtransaction);
+    const noteWait = () => {
+      this.#heldUpSinceMs ??= performance.now();
+    };
     try {
-      for (let writers = await findWriters(); writers.length > 0; ) {
-        this.#heldUpSinceMs ??= performance.now();
-        const pauseMs = Math.max(WRITERS_POLL_MIN_MS, this.heldUpMs * WRITERS_POLL_SHARE);
-        await sleep(Math.min(pauseMs, WRITERS_POLL_MAX_MS), undefined, { signal: this.signal });
-        const current = new Set(await findWriters());
-        writers = writers.filter((writer) => current.has(writer));
-      }
+      await untilWritersHaveEnded(this.#run, this.signal, noteWait);
     } finally {
       this.#heldUpSinceMs = undefined;
     }

@@ -7,9 +7,11 @@ import {
 } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { storageUnavailable } from '../database/errors.ts';
+import { inTime } from '../database/in-time.ts';
 import { deleteExpired, type ExpiryOptions } from '../delete-expired.ts';
 import { EventReader, untilRetry } from './event-reader.ts';
-import { findLogBounds, readEvents } from './read-events.ts';
+import { findLogBounds, type RunOnLog, readEvents } from './read-events.ts';
+import { readEventPage } from './read-page.ts';
 
 export interface OrderEventStore extends OrderEventLog {
   /** The number of followers in this process. */
@@ -35,6 +37,7 @@ export interface OrderEventStore extends OrderEventLog {
  * read; others read pages themselves until they have caught up.
  */
 export function createOrderEvents(database: Database): OrderEventStore {
+  const run: RunOnLog = (statement, values) => database.run('events', statement, values);
   /** Functions that end the followers, one for each. */
   const followers = new Set<() => void>();
   let latestReader: EventReader | undefined;
@@ -55,9 +58,13 @@ export function createOrderEvents(database: Database): OrderEventStore {
     wakeFollowers: () => latestReader?.wake(),
     deleteExpired: (options) => deleteExpired(database, options),
     close: () => latestReader?.end(storageUnavailable('closed')),
+    readEvents: (after, limit) =>
+      inTime((caller) =>
+        readEventPage((statement, values) => database.run('polls', statement, values, caller), after, limit),
+      ),
     async followEvents(after, signal) {
       signal.throwIfAborted();
-      if (latestReader === undefined || latestReader.signal.aborted) latestReader = new EventReader(database);
+      if (latestReader === undefined || latestReader.signal.aborted) latestReader = new EventReader(run);
       const reader = latestReader;
       const leave = () => {
         if (followers.delete(leave) && followers.size === 0) latestReader?.end();
@@ -69,11 +76,11 @@ export function createOrderEvents(database: Database): OrderEventStore {
           await reader.untilNews(signal);
           reader.signal.throwIfAborted();
         }
-        const position = await findPosition(database, after, reader.position);
+        const position = await findPosition(run, after, reader.position);
         signal.throwIfAborted();
         const follow = async function* () {
           try {
-            for await (const events of followFrom(database, position, reader, signal)) {
+            for await (const events of followFrom(run, position, reader, signal)) {
               deliveredCount += events.length;
               yield events;
             }
@@ -92,16 +99,16 @@ export function createOrderEvents(database: Database): OrderEventStore {
   };
 }
 
-async function findPosition(database: Database, after: EventPosition, now: OrderEventId): Promise<OrderEventId> {
+async function findPosition(run: RunOnLog, after: EventPosition, now: OrderEventId): Promise<OrderEventId> {
   if (after === 'now') return now;
-  if (after === BEGINNING_OF_EVENTS) return (await findLogBounds(database)).deletedThrough;
-  await readEvents(database, after, after); // reads nothing; throws if the position is invalid
+  if (after === BEGINNING_OF_EVENTS) return (await findLogBounds(run)).deletedThrough;
+  await readEvents(run, after, after); // reads nothing; throws if the position is invalid
   return after;
 }
 
 /** Batches of the events after a position, until the signal is aborted. */
 async function* followFrom(
-  database: Database,
+  run: RunOnLog,
   from: OrderEventId,
   reader: EventReader,
   signal: AbortSignal,
@@ -116,7 +123,7 @@ async function* followFrom(
     }
     let events = reader.recentAfter(position);
     try {
-      events ??= await readEvents(database, position, settled);
+      events ??= await readEvents(run, position, settled);
     } catch (error) {
       await untilRetry(error, signal);
       continue;

@@ -5,17 +5,14 @@ import {
   type OrderEventType,
   UnknownPositionError,
 } from '@petstore/domain';
-import type { Database } from '../database/database.ts';
-import { prepareStatement } from '../database/statement.ts';
+import { type PreparedStatement, prepareStatement, type StatementValue } from '../database/statement.ts';
 import { ORDER_FACTS, type OrderRow, orderOfRow } from '../orders/order-rows.ts';
 
-/**
- * The locks of the transactions that write events: each takes its lock before it draws an id and changes an order that
- * others can see, and holds it until it ends.
- */
-export const LOCKS_OF_WRITERS = `
-  pg_locks where relation = 'order_events'::regclass and mode = 'RowExclusiveLock' and granted
-    and database = (select oid from pg_database where datname = current_database())`;
+/** Runs a statement on the log. Polls have other connections than followers, whom they do not hold up. */
+export type RunOnLog = <Row extends object>(
+  statement: PreparedStatement<Row>,
+  values: readonly StatementValue[],
+) => Promise<readonly Row[]>;
 
 /** The bounds of the log; both are 0 while it has had no event. */
 interface LogBounds {
@@ -37,9 +34,7 @@ const FIND_BOUNDS = prepareStatement<BoundsRow>(
   `select ${BOUNDS} from order_events_deleted`,
 );
 
-export async function findLogBounds(database: Database): Promise<LogBounds> {
-  return boundsOf(await database.run('events', FIND_BOUNDS, []));
-}
+export const findLogBounds = async (run: RunOnLog): Promise<LogBounds> => boundsOf(await run(FIND_BOUNDS, []));
 
 const boundsOf = ([row]: readonly BoundsRow[]): LogBounds => ({
   deletedThrough: (row?.through_id ?? 0n) as OrderEventId, // an id of the log
@@ -60,25 +55,51 @@ const READ_PAGE = prepareStatement<PageRow>(
   `select ${BOUNDS}, event.*
    from order_events_deleted left join lateral (
      select id as event_id, type, at, order_id as id, ${ORDER_FACTS}
-     from order_events where order_events.id > $1 and order_events.id <= $2 order by order_events.id limit 1000
+     from order_events where order_events.id > $1 and order_events.id <= $2 order by order_events.id limit $3
    ) event on true
    order by event_id`,
 );
 
+/** How many events followers read at a time. */
+const FOLLOWED_MAX = 1_000;
+
+export interface EventRange {
+  /** The position after which to read. */
+  readonly after: bigint;
+  readonly upTo: bigint;
+  readonly limit: number;
+}
+
+/** Reads the first committed events of a range, whatever has been deleted of it, with the bounds of that moment. */
+export async function readRange(
+  run: RunOnLog,
+  { after, upTo, limit }: EventRange,
+): Promise<LogBounds & { readonly events: readonly OrderEvent[] }> {
+  const rows = await run(READ_PAGE, [after.toString(), upTo.toString(), limit.toString()]);
+  const events = rows.flatMap((row) =>
+    row.event_id === null ? [] : [{ id: row.event_id, type: row.type, at: row.at, order: orderOfRow(row) }],
+  );
+  return { ...boundsOf(rows), events };
+}
+
 /**
  * Reads the first 1,000 committed events after a position, up to `upTo`.
  *
+ * @throws UnknownPositionError, OrderEventsExpiredError
+ */
+export async function readEvents(run: RunOnLog, after: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
+  const { events, ...bounds } = await readRange(run, { after, upTo, limit: FOLLOWED_MAX });
+  assertWithin(bounds, after);
+  return events;
+}
+
+/**
  * @throws UnknownPositionError if the position is beyond the latest event: from another database, or lost in a failover
  * @throws OrderEventsExpiredError if events after the position have been deleted
  */
-export async function readEvents(database: Database, position: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
-  const rows = await database.run('events', READ_PAGE, [position.toString(), upTo.toString()]);
-  const { deletedThrough, latest } = boundsOf(rows);
+export function assertWithin({ deletedThrough, latest }: LogBounds, position: bigint): void {
   if (position > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
   if (position < deletedThrough) {
     throw new OrderEventsExpiredError(`events up to ${deletedThrough} have been deleted`);
   }
-  return rows.flatMap((row) =>
-    row.event_id === null ? [] : [{ id: row.event_id, type: row.type, at: row.at, order: orderOfRow(row) }],
-  );
 }

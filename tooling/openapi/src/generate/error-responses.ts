@@ -46,6 +46,11 @@ const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly d
   default: { name: 'OtherError', description: 'Any other failure, before the request reaches an operation.' },
 };
 
+/** The meaning of a response of one code, where it is not that of the status. */
+const MEANINGS: Partial<Record<ErrorCode, string>> = {
+  events_expired: 'Events after the position have been deleted.',
+};
+
 /** The error responses of all operations. Those that several operations share are components. */
 export class ErrorResponses {
   readonly components: Responses = {};
@@ -80,8 +85,10 @@ export class ErrorResponses {
     const about = STATUSES[status];
     if (about === undefined) throw new Error(`Say in STATUSES what ${status} means.`);
     for (const { code } of shown) this.codes.add(code);
+    const [first, ...others] = shown;
+    const ownMeaning = first && others.length === 0 ? MEANINGS[first.code] : undefined;
     const response = {
-      description: about.description,
+      description: ownMeaning ?? about.description,
       headers: headersOf(status, isDeprecated),
       content: {
         'application/json': { schema: errorSchemaOf(shown.map(({ code }) => code)), examples: examplesOf(shown) },

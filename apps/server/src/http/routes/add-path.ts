@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteHandlerMethod } from 'fastify';
 import type { DeprecatedOperation } from '../observe.ts';
+import type { RequestCost } from '../request-cost.ts';
 import { refusalOf } from '../responses.ts';
 
 export interface PathOptions {
@@ -13,6 +14,8 @@ export interface PathOptions {
 export interface Operation {
   readonly method: HTTPMethods;
   readonly operation: string;
+  /** @default one call */
+  readonly cost?: RequestCost;
   readonly handler: RouteHandlerMethod;
 }
 
@@ -25,8 +28,9 @@ export function addPath(
 ): void {
   const supported = operations.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const allow = [...supported, 'OPTIONS'].join(', ');
-  for (const { method, operation, handler } of operations) {
-    app.route({ url, method, config: { operation, deprecated: () => deprecated }, handler });
+  for (const { method, operation, cost, handler } of operations) {
+    const config = { operation, deprecated: () => deprecated, ...(cost && { costOf: () => cost }) };
+    app.route({ url, method, config, handler });
   }
   app.route({
     url,

@@ -5,6 +5,7 @@ import {
   type ApiKeyId,
   type ApiKeyStore,
   type Clock,
+  type OrderEventLog,
   type OrderRepository,
   type PetRepository,
   subjectNameOf,
@@ -51,6 +52,7 @@ export interface TestAppOptions
     readonly apiKeys?: (apiKeys: ApiKeyStore) => ApiKeyStore;
     readonly orders?: (orders: OrderRepository) => OrderRepository;
     readonly pets?: (pets: PetRepository) => PetRepository;
+    readonly events?: (events: OrderEventLog) => OrderEventLog;
     readonly limiter?: (limiter: RateLimiter) => RateLimiter;
   };
 }
@@ -113,7 +115,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       announceEvents() {},
       beginSearch: createSearchBound(),
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
-      events: persistence.events,
+      events: options.wrap?.events?.(persistence.events) ?? persistence.events,
       limiter: counting,
       clock,
       petsSunsetAt,
@@ -190,7 +192,7 @@ export async function useTestApp(options?: TestAppOptions): Promise<TestApp> {
   return app;
 }
 
-/** For an app whose repositories fail with an error, whichever of their methods is called. */
+/** For an app whose repositories, log and look at limits fail with an error, whichever of their methods is called. */
 export function failing(error: Error): TestAppOptions {
   const rejecting = <Port extends object>(port: Port) => new Proxy(port, { get: () => () => Promise.reject(error) });
   const list = (): never => {
@@ -200,6 +202,8 @@ export function failing(error: Error): TestAppOptions {
     wrap: {
       orders: (orders) => overriding(rejecting(orders), { listOrders: list, listOrderTexts: list }),
       pets: rejecting,
+      events: rejecting,
+      limiter: (limiter) => overriding(limiter, { peek: () => Promise.reject(error) }),
     },
   };
 }

@@ -17,7 +17,7 @@ const RUNNABLE = [
   /^(?:npx --yes pnpm@12 -s |\.\/)petstore /,
   /^psql /,
   /^redis-cli /,
-  /^node [\w-]+\.m[jt]s( > [\w-]+\.txt &)?$/,
+  /^(?:node [\w-]+\.m[jt]s|sh [\w-]+\.sh)( > [\w-]+\.txt &)?$/,
   /^export \w+=/,
   /^sleep \d; /,
   /^kill \$!; wait$/,

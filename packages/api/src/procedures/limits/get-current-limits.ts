@@ -1,9 +1,9 @@
-import { apiKeySubject } from '@petstore/domain';
+import { apiKeySubject, LIMIT_MAX } from '@petstore/domain';
 import type { WindowStatus } from '@petstore/rate-limit';
+import { z } from 'zod';
 import type { ProcedureContract } from '../../procedure-contract.ts';
+import type { RestResult } from '../../rest/rest-route.ts';
 import { procedure } from '../../trpc/trpc.ts';
-
-export const getCurrentLimitsContract = { type: 'query', cost: 'free' } satisfies ProcedureContract;
 
 /** The use of one window by a key. */
 export interface WindowUse {
@@ -25,6 +25,69 @@ export interface CurrentLimits {
   /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
   readonly ban: { readonly until: Date; readonly level: number } | null;
 }
+
+const count = (minimum: number, description: string) =>
+  z.int().min(minimum).max(LIMIT_MAX).meta({ format: 'int32', description });
+
+const time = (description: string) => z.string().meta({ format: 'date-time', maxLength: 24, description });
+
+const LimitWindowResponse = z
+  .object({
+    limit: count(1, 'Requests in any span of the length of the window.'),
+    used: count(0, 'Requests that count now. More than `limit` where the limit was lowered since.'),
+    remaining: count(0, 'Exactly this many more requests are admitted now.'),
+    reset: time('When the next request is released, in UTC; the present moment if none is used.'),
+  })
+  .meta({ id: 'LimitWindow', description: 'The use of one sliding window by a key.' });
+
+const BanResponse = z
+  .object({
+    until: time('When it ends, in UTC.'),
+    level: count(1, 'Counts from 1: bans of 1, 5, 15 and 60 minutes.'),
+  })
+  .meta({ id: 'Ban', description: 'A ban in force.' });
+
+const LimitsResponse = z
+  .object({
+    minute: LimitWindowResponse,
+    day: LimitWindowResponse,
+    refusals: count(0, 'Refusals that now count towards a ban.'),
+    ban: BanResponse.nullable().meta({ description: 'Null while there is none; a banned key gets 429 instead.' }),
+  })
+  .meta({ id: 'Limits', description: 'The status of the limits of a key.' });
+
+export const getCurrentLimitsContract = {
+  type: 'query',
+  cost: 'free',
+  versions: { v2: 'beta' },
+  openapi: {
+    method: 'GET',
+    path: '/limits',
+    operationId: 'getLimits',
+    summary: 'What is left of the limits',
+    description:
+      'Returns what the API key has left in both windows, until when, and how many refusals count towards a ban. It counts ' +
+      'towards neither window, but has a limit of its own, 60 requests a minute, and is refused while the key is banned.',
+    tags: ['limits'],
+    successDescription: 'The status of the limits.',
+  },
+  rest: {
+    response: LimitsResponse,
+    examples: {
+      limits: {
+        summary: 'One request of each window is used.',
+        value: {
+          minute: { limit: 60, used: 1, remaining: 59, reset: '2026-12-01T09:31:01.000Z' },
+          day: { limit: 1_000, used: 1, remaining: 999, reset: '2026-12-02T09:45:00.000Z' },
+          refusals: 0,
+          ban: null,
+        },
+      },
+    },
+    errors: [],
+    serialize: (limits: CurrentLimits): RestResult => ({ type: 'json', text: JSON.stringify(limits) }),
+  },
+} satisfies ProcedureContract;
 
 /**
  * Returns the status of the caller's limits. The call is free over HTTP. The result is `null` for callers in the same

@@ -1,30 +1,23 @@
 import { type OrderEvent, type OrderEventType, type OrderId, parseOrderEventId } from '@petstore/domain';
 import { type TRPCSubscriptionProcedure, type TrackedEnvelope, tracked } from '@trpc/server';
-import { z } from 'zod';
 import type { ProcedureContract } from '../../procedure-contract.ts';
 import type { TrpcErrorShape } from '../../trpc/format-error.ts';
 import { procedure } from '../../trpc/trpc.ts';
 import { inputObject } from '../input-object.ts';
-
-const complaint = 'must be the id of an event, or 0 for the beginning of what is kept';
-
-const position = z
-  .string(complaint)
-  .refine((text) => parseOrderEventId(text) !== undefined, complaint)
-  .optional();
+import { eventPosition } from './event-position.ts';
 
 export const followOrderEventsContract = {
   type: 'subscription',
   access: 'internal',
   input: inputObject({
     /** The event after which to begin. @default the next event that is committed */
-    after: position,
+    after: eventPosition.optional(),
     /** The same, as sent by a subscription that reconnects; it takes precedence over `after`. */
-    lastEventId: position,
+    lastEventId: eventPosition.optional(),
   }).optional(),
 } satisfies ProcedureContract;
 
-/** A change of an order, as it is sent to subscribers. */
+/** A change of an order, as callers see it: who acted is not told. */
 export interface FollowedOrderEvent {
   /** Decimal digits. A later event has a larger number. */
   readonly id: string;
@@ -57,8 +50,14 @@ async function* track(
   batches: AsyncIterable<readonly OrderEvent[]>,
 ): AsyncGenerator<TrackedEnvelope<FollowedOrderEvent>, void> {
   for await (const batch of batches) {
-    for (const { id, type, at, order } of batch) {
-      yield tracked(id.toString(), { id: id.toString(), type, orderId: order.id, at, order });
-    }
+    for (const event of batch) yield tracked(event.id.toString(), followedEvent(event));
   }
 }
+
+export const followedEvent = ({ id, type, at, order }: OrderEvent): FollowedOrderEvent => ({
+  id: id.toString(),
+  type,
+  orderId: order.id,
+  at,
+  order,
+});

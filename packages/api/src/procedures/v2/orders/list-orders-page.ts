@@ -6,7 +6,6 @@ import {
   type OrderFilter,
   PAGE_LIMIT_DEFAULT,
   PAGE_LIMIT_MAX,
-  PAGE_LIMIT_MIN,
   petId,
   SHIP_DATE_MAX,
   SHIP_DATE_MIN,
@@ -22,8 +21,8 @@ import { procedure } from '../../../trpc/trpc.ts';
 import { inputObject } from '../../input-object.ts';
 import { OrderV2Response } from '../../orders/order-response.ts';
 import { decodeCursor, encodeCursor } from './order-cursor.ts';
+import { limitError, pageLimit } from './page-limit.ts';
 
-const limitError = `must be a whole number from ${PAGE_LIMIT_MIN} to ${PAGE_LIMIT_MAX}`;
 const statusError =
   `must be one of ${ORDER_STATUSES.join(', ')} ` +
   `(in a query several are written one by one, as in ${ORDER_STATUSES.slice(0, 2)
@@ -76,12 +75,7 @@ const ListOrdersPageInput = inputObject({
     'Only orders with a ship date before this time, which must be later than `shipDateFrom`.',
     '2027-01-01T00:00:00Z',
   ),
-  limit: z
-    .int(limitError)
-    .min(PAGE_LIMIT_MIN, limitError)
-    .max(PAGE_LIMIT_MAX, limitError)
-    .default(PAGE_LIMIT_DEFAULT)
-    .meta({ format: 'int32', description: 'How many orders the page holds at most.', examples: [PAGE_LIMIT_DEFAULT] }),
+  limit: pageLimit('How many orders the page holds at most.'),
   cursor: z
     .string()
     .max(CURSOR_MAX_LENGTH, cursorError)

@@ -1,0 +1,122 @@
+import { ORDER_EVENT_TYPES, PAGE_LIMIT_MAX, parseOrderEventId } from '@petstore/domain';
+import { z } from 'zod';
+import { int64Text } from '../../../int64.ts';
+import type { ProcedureContract } from '../../../procedure-contract.ts';
+import { orderV2Json } from '../../../rest/order-json.ts';
+import type { RestResult } from '../../../rest/rest-route.ts';
+import { procedure } from '../../../trpc/trpc.ts';
+import { inputObject } from '../../input-object.ts';
+import { eventIdText, eventPosition } from '../../orders/event-position.ts';
+import { type FollowedOrderEvent, followedEvent } from '../../orders/follow-order-events.ts';
+import { OrderV2Response } from '../../orders/order-response.ts';
+import { pageLimit } from './page-limit.ts';
+
+const ListOrderEventsInput = inputObject({
+  after: eventPosition
+    .meta({
+      maxLength: 19,
+      pattern: '^(0|[1-9][0-9]{0,18})$',
+      description:
+        'The `id` of an event, or `nextAfter` of a response: only later events are returned. `0`: the beginning of what is ' +
+        'kept. Left out: none is returned, and `nextAfter` is the present position.',
+      examples: ['0'],
+    })
+    .optional(),
+  limit: pageLimit('How many events the response holds at most.'),
+});
+
+const OrderEventResponse = z
+  .object({
+    id: eventIdText('Identifies the event, and is the position after it. A later event has a larger number.'),
+    type: z.enum(ORDER_EVENT_TYPES).meta({
+      description: 'What happened. `order.imported` is told of imported and generated orders, whatever their status.',
+    }),
+    orderId: int64Text('Identifier of the order.'),
+    at: z.string().meta({
+      format: 'date-time',
+      maxLength: 24,
+      description: 'When it happened, in UTC with milliseconds. A later event may have an earlier time.',
+    }),
+    order: OrderV2Response,
+  })
+  .meta({ id: 'OrderEvent', description: 'A change of an order, and the order as it was after the change.' });
+
+const OrderEventsResponse = z
+  .object({
+    events: z.array(OrderEventResponse).max(PAGE_LIMIT_MAX).meta({ description: 'The oldest first.' }),
+    nextAfter: eventIdText('What to send as `after` next. It stays the same while nothing has changed.'),
+  })
+  .meta({ id: 'OrderEvents', description: 'Changes of orders, and where to go on.' });
+
+/** Some changes of orders, in the order in which they are to be applied. */
+export interface OrderEvents {
+  readonly events: readonly FollowedOrderEvent[];
+  /** The value to send as `after` next: that which was sent if there is nothing new. */
+  readonly nextAfter: string;
+}
+
+export const listOrderEventsContract = {
+  type: 'query',
+  input: ListOrderEventsInput,
+  versions: { v2: 'experimental' },
+  openapi: {
+    method: 'GET',
+    path: '/store/order-events',
+    operationId: 'listOrderEvents',
+    summary: 'List changes of orders, to poll',
+    description:
+      'Returns the changes of orders after a position, the oldest first. Ask again with `nextAfter`: at once if there were ' +
+      'as many events as `limit` allows, else after a pause. No change is missed, however its transaction was committed, and ' +
+      'those of one order come in the order in which they were made. Some numbers are the id of no event. Events are kept ' +
+      'for 30 days, unless the operator of the service says otherwise.',
+    tags: ['orders'],
+    successDescription: 'The changes after the position.',
+  },
+  rest: {
+    response: OrderEventsResponse,
+    examples: {
+      changes: {
+        summary: 'An order was placed, and cancelled.',
+        value: {
+          events: [
+            {
+              id: '21',
+              type: 'order.placed',
+              orderId: '9',
+              at: '2026-12-01T09:30:00.000Z',
+              order: { id: '9', petId: '7', quantity: 1, complete: false, status: 'pending' },
+            },
+            {
+              id: '23',
+              type: 'order.cancelled',
+              orderId: '9',
+              at: '2026-12-01T09:31:12.345Z',
+              order: { id: '9', petId: '7', quantity: 1, complete: false, status: 'cancelled' },
+            },
+          ],
+          nextAfter: '23',
+        },
+      },
+      nothing: { summary: 'Nothing has changed since.', value: { events: [], nextAfter: '23' } },
+    },
+    invalidRequest: 'after: must be the id of an event, or 0 for the beginning of what is kept.',
+    errors: ['events_expired'],
+    serialize: ({ events, nextAfter }: OrderEvents): RestResult => ({
+      type: 'json',
+      text: `{"events":[${events.map(eventJson).join()}],"nextAfter":"${nextAfter}"}`,
+    }),
+  },
+} satisfies ProcedureContract;
+
+const eventJson = ({ id, type, orderId, at, order }: FollowedOrderEvent): string =>
+  `{"id":"${id}","type":"${type}","orderId":"${orderId}","at":"${at.toISOString()}","order":${orderV2Json(order)}}`;
+
+/** Reads the log that `orders.events` follows, for keys of every kind. */
+export const listOrderEvents = procedure
+  .meta(listOrderEventsContract)
+  .input(listOrderEventsContract.input)
+  .query(async ({ ctx, input }): Promise<OrderEvents> => {
+    const after = parseOrderEventId(input.after ?? '') ?? 'now';
+    const { events, nextAfter } = await ctx.services.events.readEvents(after, input.limit);
+    return { events: events.map(followedEvent), nextAfter: nextAfter.toString() };
+  });
