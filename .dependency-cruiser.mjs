@@ -60,7 +60,7 @@ export default {
       comment: 'The one exception: the entry for tests is the service itself, so that the two cannot differ.',
       severity: 'error',
       from: { path: PACKED_FOR_TESTS },
-      to: { path: ALL, pathNot: '^apps/server/src/testing/test-(?:order|service)[.]ts$' },
+      to: { path: ALL, pathNot: '^apps/server/src/testing/test-service(?:-types)?[.]ts$' },
     },
     {
       name: 'service-for-tests-is-loaded-by-tests',

@@ -1,7 +1,7 @@
 // The one place where the client knows the server. What is packed here is loaded by tests alone.
-export type { TestOrder } from '../../../apps/server/src/testing/test-order.ts';
-export {
-  createTestService,
-  type TestService,
-  type TestServiceOptions,
-} from '../../../apps/server/src/testing/test-service.ts';
+export { createTestService } from '../../../apps/server/src/testing/test-service.ts';
+export type {
+  TestOrder,
+  TestService,
+  TestServiceOptions,
+} from '../../../apps/server/src/testing/test-service-types.ts';

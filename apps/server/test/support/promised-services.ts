@@ -1,7 +1,7 @@
 import { createTestService, type TestService, type TestServiceOptions } from '@petstore/client/testing';
 import { manualClock } from '@petstore/testing';
-import { restoreTestOrders } from '../../src/testing/test-order.ts';
-import { planOf } from '../../src/testing/test-service.ts';
+import { planOf } from '../../src/testing/keys-in-memory.ts';
+import { restoreTestOrders } from '../../src/testing/restore-test-orders.ts';
 import { importOrders, importPets } from '../http/support/orders.ts';
 import { startTestApp } from '../http/support/test-app.ts';
 import { createKey } from './keys.ts';

@@ -1,20 +1,5 @@
 import { type Order, type OrderStatus, orderId, petId, type RestoreReason, restoreOrder } from '@petstore/domain';
-
-/** An order that the service has when it begins. */
-export interface TestOrder {
-  /** Any 64-bit integer that no other order has. */
-  readonly id: bigint;
-  /** Any 64-bit integer. @default 1n */
-  readonly petId?: bigint;
-  /** 1 to 2,147,483,647. @default 1 */
-  readonly quantity?: number;
-  /** @default not known */
-  readonly shipDate?: Date;
-  /** @default 'shipped' if the order is complete, otherwise 'pending' */
-  readonly status?: 'pending' | 'shipped' | 'cancelled';
-  /** Only shipped orders can be complete. @default false */
-  readonly complete?: boolean;
-}
+import type { TestOrder } from './test-service-types.ts';
 
 const REASONS = {
   quantity_out_of_range: 'quantity must be a whole number from 1 to 2147483647',
