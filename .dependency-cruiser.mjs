@@ -6,6 +6,8 @@
  */
 const rooms = (...names) => `^(${names.join('|')})/src/`;
 const ALL = '^(apps|packages)/[^/]+/src/';
+/** The entry of the client for tests. */
+const PACKED_FOR_TESTS = '^packages/client/src/testing[.]ts$';
 
 /** Sources of `from` may import of other rooms only `to`. */
 const only = (name, from, to, comment) => ({
@@ -44,12 +46,29 @@ export default {
       ['packages/domain', 'packages/rate-limit'],
       'Procedures see ports, never the database or the web server behind them.',
     ),
-    only(
-      'client-is-independent',
-      'packages/client',
-      ['packages/api'],
-      'What callers install must not bring the server along.',
-    ),
+    {
+      ...only(
+        'client-is-independent',
+        'packages/client',
+        ['packages/api'],
+        'What callers install must not bring the server along.',
+      ),
+      from: { path: rooms('packages/client'), pathNot: PACKED_FOR_TESTS },
+    },
+    {
+      name: 'client-packs-the-service-for-tests',
+      comment: 'The one exception: the entry for tests is the service itself, so that the two cannot differ.',
+      severity: 'error',
+      from: { path: PACKED_FOR_TESTS },
+      to: { path: ALL, pathNot: '^apps/server/src/testing/test-service(?:-types)?[.]ts$' },
+    },
+    {
+      name: 'service-for-tests-is-loaded-by-tests',
+      comment: 'Callers of the other entries load none of it, and the server serves from PostgreSQL.',
+      severity: 'error',
+      from: { path: ALL, pathNot: [PACKED_FOR_TESTS, '^apps/server/src/testing/'] },
+      to: { path: [PACKED_FOR_TESTS, '^apps/server/src/testing/'] },
+    },
     only(
       'reference-shows-the-interface',
       'packages/reference',
@@ -113,14 +132,14 @@ export default {
       name: 'packages-know-no-app',
       comment: 'Apps are entry points; nothing is built on them.',
       severity: 'error',
-      from: { path: '^packages/' },
+      from: { path: '^packages/', pathNot: PACKED_FOR_TESTS },
       to: { path: '^apps/' },
     },
     {
       name: 'fastify-only-in-the-server',
       comment: 'Procedures know no web server; the public listener reads what proxies say of requests.',
       severity: 'error',
-      from: { path: ALL, pathNot: '^apps/server/src/(http|operations)/' },
+      from: { path: ALL, pathNot: '^apps/server/src/(http|operations|testing)/' },
       to: { path: 'node_modules/(fastify|fastify-plugin|@fastify/[^/]+)/' },
     },
     {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createAuthenticator } from '@petstore/api';
 import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
+import { createReference } from '@petstore/reference';
 import { readCommit } from '@petstore/runtime';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
@@ -168,8 +169,11 @@ export async function startServer(
     logger,
     accessLogLevel: settings.accessLogLevel,
     metrics,
-    renderDocument: (version, place) =>
-      renderDocument(version, settings, hasOneAddress || place === 'reference' ? publicUrl : undefined),
+    renderDocument: (version) => renderDocument(version, settings, hasOneAddress ? publicUrl : undefined),
+    // Its examples need absolute URLs.
+    reference: createReference({
+      documentOf: (version) => JSON.parse(renderDocument(version, settings, publicUrl).json),
+    }),
     renderSecurityText: () => renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     bounds: { maxConnections: connectionsMax(DEFAULT_BOUNDS.maxConnections) },

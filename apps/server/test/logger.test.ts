@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { hideCredentials } from '../src/operations/logger.ts';
+import { hideCredentials } from '../src/operations/hide-credentials.ts';
 
 const KEY = 'pso_live_AbCdEf12_0123456789ABCDEFGHIJKLMNOPQRSTUVabcdef';
 
@@ -47,9 +47,9 @@ test.each([
 const TIMEOUT_MS = 30_000;
 
 test('the search for credentials is fast for long lines of any kind', { timeout: 2 * TIMEOUT_MS }, async () => {
-  const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
+  const module = new URL('../src/operations/hide-credentials.ts', import.meta.url).href;
   const program = `
-    const { hideCredentials } = await import(${JSON.stringify(logger)});
+    const { hideCredentials } = await import(${JSON.stringify(module)});
     const lines = [
       'a'.repeat(1e6),
       'bearer' + ' '.repeat(1e6) + '"',
@@ -71,9 +71,9 @@ test('the search for credentials is fast for long lines of any kind', { timeout:
 });
 
 test.each(['json', 'pretty'] as const)('everything that is logged in the %s format is cleaned', async (format) => {
-  const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
+  const module = new URL('../src/operations/logger.ts', import.meta.url).href;
   const program = `
-    const { createLogger } = await import(${JSON.stringify(logger)});
+    const { createLogger } = await import(${JSON.stringify(module)});
     const logger = await createLogger({ logLevel: 'info', logFormat: ${JSON.stringify(format)} });
     logger.info({ url: '/v1/${KEY}', headers: { authorization: 'Bearer hunter2' } }, 'the key was ${KEY}');
     logger.error({ err: new Error('failed', { cause: new Error('because of ${KEY}') }) });`;
@@ -84,9 +84,9 @@ test.each(['json', 'pretty'] as const)('everything that is logged in the %s form
 });
 
 test('what libraries write to the console, and warnings of the process, are lines of the log', async () => {
-  const logger = new URL('../src/operations/logger.ts', import.meta.url).href;
+  const module = new URL('../src/operations/logger.ts', import.meta.url).href;
   const program = `
-    const { createLogger, logLibraryOutput } = await import(${JSON.stringify(logger)});
+    const { createLogger, logLibraryOutput } = await import(${JSON.stringify(module)});
     logLibraryOutput(await createLogger({ logLevel: 'info', logFormat: 'json' }));
     console.warn('Skipping the %s check', 'ready', '${KEY}');
     console.error(new Error('failed'));

@@ -3,6 +3,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { isAbsolute, join, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
 import { dts } from 'rolldown-plugin-dts';
+import { renderNotices } from '../../../tooling/deploy/src/notices.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 /** Below the package, so that what is compiled here finds the types of tRPC: unresolved ones would count as `any`. */
@@ -10,7 +11,8 @@ const WORK = join(PACKAGE, 'node_modules/.cache');
 
 /**
  * Builds the package as it is published. The compiler writes a module and a declaration for each source. The service's
- * types that the client uses become one more declaration, because the service is not published.
+ * types that the client uses become one more declaration, because the service is not published. The service for tests is
+ * one module with all that it needs.
  *
  * @param dist the folder to write to; its former content is removed
  */
@@ -35,6 +37,32 @@ export async function buildPackage(dist = join(PACKAGE, 'dist')): Promise<void> 
   const router = join(dist, 'trpc/router.d.ts');
   const declaration = await readFile(router, 'utf8');
   await writeFile(router, declaration.replaceAll('@petstore/api', '../service-types.ts'));
+  await bundleTesting(join(dist, 'testing'));
+}
+
+/** Bundles the service for tests with its libraries, whose licences come with it, and its declaration. */
+async function bundleTesting(folder: string): Promise<void> {
+  const input = { index: join(PACKAGE, 'src/testing.ts') };
+  const bundle = await rolldown({
+    input,
+    platform: 'node',
+    treeshake: {
+      // What only the server uses, such as the driver of Redis, is left out.
+      moduleSideEffects: [{ test: /\/(?:(?:apps|packages)\/[^/]+\/src|node_modules\/ioredis)\//, sideEffects: false }],
+    },
+    transform: { target: 'node22', define: { 'process.env.NODE_ENV': '"production"' } },
+    onLog(level, log) {
+      if (level === 'warn') throw new Error(log.message);
+    },
+  });
+  const { output } = await bundle.write({ dir: folder, format: 'es', codeSplitting: false, comments: false });
+  await bundle.close();
+  const modules = output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []));
+  await writeFile(join(folder, 'THIRD-PARTY-NOTICES.txt'), await renderNotices(modules));
+
+  const types = await rolldown({ input, plugins: [dts({ dtsOnly: true, generator: 'oxc', tsconfig: false })] });
+  await types.write({ dir: folder, format: 'es' });
+  await types.close();
 }
 
 const runCompiler = (project: string, ...args: string[]) =>

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readBatches } from '../src/rest/order-lists.ts';
@@ -54,7 +55,7 @@ const ATTEMPT = { wait: <Value>(receive: () => Promise<Value>) => receive(), end
 
 /** Reads as the client does. @returns the objects, and how it ended */
 async function read(bytes: Uint8Array, sizes: readonly number[]): Promise<{ values: object[]; failure?: unknown }> {
-  const body = ReadableStream.from(pieces(bytes, sizes));
+  const body = Readable.toWeb(Readable.from(pieces(bytes, sizes))) as ReadableStream; // the same, to Node
   const response = new ServiceResponse(new Response(body), ATTEMPT, 0);
   const values: object[] = [];
   try {

@@ -457,7 +457,7 @@ const SERVER: readonly Mutant[] = [
   },
   {
     name: 'API keys get into the log',
-    file: 'apps/server/src/operations/logger.ts',
+    file: 'apps/server/src/operations/hide-credentials.ts',
     from: `.replace(KEY, '$1_***')`,
     to: '',
     ...byServer('logger'),

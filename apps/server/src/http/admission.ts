@@ -13,12 +13,13 @@ import {
 } from '@petstore/rate-limit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { type CountedDecision, type HttpMetrics, type LimitedCaller, REFUSAL_CODES } from '../operations/metrics.ts';
+import type { CountedDecision, HttpMetrics, LimitedCaller } from '../operations/metrics.ts';
 import { addressSubject, clientAddressOf, oneWindow } from './address.ts';
 import type { CallerKind, RequestsInFlight } from './concurrency.ts';
 import { createLookUpBound } from './look-up-bound.ts';
 import { malformationOf } from './malformed-requests.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
+import { REFUSAL_CODES } from './refusal-codes.ts';
 import { canFit, costOf, ONE_CALL, type RequestCost } from './request-cost.ts';
 import { logFailure, refusalOf } from './responses.ts';
 

@@ -1,5 +1,6 @@
 import type { ApiVersion, Authenticator, Services } from '@petstore/api';
 import type { RateLimiter } from '@petstore/rate-limit';
+import type { Reference } from '@petstore/reference';
 import type { Logger } from 'pino';
 import type { HttpMetrics } from '../operations/metrics.ts';
 import type { TrustedProxies } from './address.ts';
@@ -59,12 +60,10 @@ export interface AppOptions {
   /** The level at which each request is logged. */
   readonly accessLogLevel: 'info' | 'debug';
   readonly metrics: HttpMetrics;
-  /**
-   * Called at the first request for each text, because the port is known only after listening has begun.
-   *
-   * @param place `alone` for the document itself, `reference` for the reference, whose examples need absolute URLs
-   */
-  readonly renderDocument: (version: ApiVersion, place: 'alone' | 'reference') => RenderedDocument;
+  /** Called at the first request for each text, because the port is known only after listening has begun. */
+  readonly renderDocument: (version: ApiVersion) => RenderedDocument;
+  /** The pages below `/docs`. */
+  readonly reference: Reference;
   /** Renders `/.well-known/security.txt` of the present day; `undefined` if that path does not exist. */
   readonly renderSecurityText: () => string | undefined;
   /** Whether PostgreSQL was reached at the last check. If it was not, requests without a known key get 503. */

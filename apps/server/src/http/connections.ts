@@ -175,6 +175,7 @@ export class Connections {
       });
       app.addHook('preClose', async () => {
         this.beginClosing();
+        if (!app.server.listening) return; // there are no connections
         const { closingGraceMs } = this.#options.bounds;
         await sleep(closingGraceMs);
         // A connection becomes idle only later if its last response began earlier and announced that it stays open.

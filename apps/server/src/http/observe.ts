@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { trace } from '@opentelemetry/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { hideCredentials } from '../operations/logger.ts';
+import { hideCredentials } from '../operations/hide-credentials.ts';
 import type { HttpMetrics } from '../operations/metrics.ts';
 import { clientAddressOf } from './address.ts';
 import type { AppOptions } from './app-options.ts';

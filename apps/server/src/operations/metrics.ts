@@ -5,6 +5,7 @@ import { PURPOSES, type Purpose } from '@petstore/persistence';
 import { BAN_DURATIONS_MS, DECISION_PLACES, type RateLimitDecision, type RateLimitRefusal } from '@petstore/rate-limit';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
+import { REFUSAL_CODES } from '../http/refusal-codes.ts';
 
 /** Upper bounds of the buckets, in seconds. */
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -25,12 +26,6 @@ export type LimitedCaller = PlanName | 'address';
 
 /** The parts of a decision that are counted. */
 export type CountedDecision = { readonly outcome: 'admitted' } | RateLimitDecision;
-
-/** The error code of each refusal by the limits. */
-export const REFUSAL_CODES = {
-  refused: 'rate_limit_exceeded',
-  banned: 'api_key_banned',
-} as const satisfies Record<RateLimitRefusal['outcome'], ErrorCode>;
 
 /** The maximum number of keys with their own series for each deprecated operation. */
 const DEPRECATED_KEYS_MAX = 1_000;

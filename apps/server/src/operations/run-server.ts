@@ -4,7 +4,7 @@ import { type Environment, RuntimeError, watchLaunchers } from '@petstore/runtim
 import { SettingsError } from '@petstore/runtime/settings';
 import { readSettings } from '../settings.ts';
 import { wantsTracing } from '../tracing/load-tracing.ts';
-import { hideCredentials } from './logger.ts';
+import { hideCredentials } from './hide-credentials.ts';
 
 /** 0 done, 1 failed, 2 wrong settings. */
 export type ExitCode = 0 | 1 | 2;

@@ -12,7 +12,7 @@ import { pg } from '@petstore/persistence';
 import { Redis } from '@petstore/rate-limit';
 import type { Logger } from 'pino';
 import manifest from '../../package.json' with { type: 'json' };
-import { hideCredentials } from '../operations/logger.ts';
+import { hideCredentials } from '../operations/hide-credentials.ts';
 
 /** How long a shutdown waits until the last spans are sent, in milliseconds. */
 const FLUSH_MS = 1_000;

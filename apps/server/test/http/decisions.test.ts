@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type CountedDecision, type LimitedCaller, REFUSAL_CODES } from '../../src/operations/metrics.ts';
+import { REFUSAL_CODES } from '../../src/http/refusal-codes.ts';
+import type { CountedDecision, LimitedCaller } from '../../src/operations/metrics.ts';
 import { createKey, planOf } from '../support/keys.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { createKeyBeforeBan, useTestApp } from './support/test-app.ts';

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -17,6 +18,8 @@ const { version, publishConfig } = manifest;
 /** Built by the task before this one. */
 const tarball = resolve(PACKAGE, `../../dist/release/petstore-client-${version}.tgz`);
 const REST_MAX_BYTES = 5_000;
+/** Nearly all of it is the service for tests. */
+const TARBALL_MAX_BYTES = 600_000;
 const run = promisify(execFile);
 
 let folder: TemporaryFolder;
@@ -64,6 +67,14 @@ async function typeCheck(program: string, sources: Record<string, string>, optio
   );
 }
 
+/** The packages that files of the installed package import. */
+async function importedBy(...args: readonly string[]): Promise<readonly string[]> {
+  const { stdout } = await run('grep', ['-rhoE', '(from|import\\() ?[\'"][^.\'"][^\'"]*[\'"]', ...args], {
+    cwd: join(restProgram, 'node_modules/@petstore/client'),
+  });
+  return [...new Set(Array.from(stdout.matchAll(/['"](.*)['"]/g), ([, name = '']) => name))].toSorted();
+}
+
 const NODE = { module: 'nodenext', skipLibCheck: false };
 const BUNDLER = { module: 'esnext', moduleResolution: 'bundler', skipLibCheck: false };
 
@@ -87,17 +98,56 @@ describe('the package', () => {
       await readFile(join(restProgram, 'node_modules/@petstore/client/package.json'), 'utf8'),
     );
     expect(manifest.dependencies).toBeUndefined();
-    const { stdout } = await run('grep', ['-rhoE', '(from|import\\() ?[\'"][^.\'"][^\'"]*[\'"]', 'dist'], {
-      cwd: join(restProgram, 'node_modules/@petstore/client'),
-    });
-    const imported = new Set(Array.from(stdout.matchAll(/['"](.*)['"]/g), ([, name]) => name));
-    expect([...imported].toSorted()).toEqual([
+    const imported = await importedBy('dist', '--exclude-dir=testing');
+    expect(imported).toEqual([
       '@trpc/client',
       '@trpc/server',
       '@trpc/server/observable',
       '@trpc/server/rpc',
       'superjson',
     ]);
+  });
+
+  test('brings the service for tests whole, with the licences of its libraries and without drivers', async () => {
+    const imported = await importedBy('dist/testing');
+    expect(imported.filter((name) => !isBuiltin(name))).toEqual([]);
+    const testing = join(restProgram, 'node_modules/@petstore/client/dist/testing');
+    const notices = await readFile(join(testing, 'THIRD-PARTY-NOTICES.txt'), 'utf8');
+    const named = Array.from(notices.matchAll(/^={80}\n(\S+) /gm), ([, name]) => name);
+    expect(named).toEqual(expect.arrayContaining(['fastify', 'zod', '@trpc/server', 'superjson']));
+    expect(
+      named.filter((name) => /^(ioredis|pg|prom-client|@mikro-orm.*|pino-pretty|marked)$/.test(`${name}`)),
+    ).toEqual([]);
+    expect((await stat(tarball)).size).toBeLessThan(TARBALL_MAX_BYTES);
+  });
+
+  test('needs nothing but itself to test with: npm installs it into an empty folder', async () => {
+    const program = join(folder.path, 'tested');
+    await mkdir(program);
+    await run('npm', ['install', '--save-dev', '--offline', '--no-audit', tarball], { cwd: program });
+    expect(await readdir(join(program, 'node_modules'))).toEqual(['.package-lock.json', '@petstore']);
+    const example = await readFile(join(PACKAGE, 'examples/testing.ts'), 'utf8');
+    await writeFile(join(program, 'example.mts'), example);
+    const env = { ...process.env, NO_COLOR: '1' };
+    const { stdout, stderr } = await run('node', ['example.mts'], { cwd: program, env, timeout: 30_000 });
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/status: 'cancelled'.*order_already_shipped\n$/s);
+  });
+
+  test('types the service for tests without anything else', async () => {
+    const source = `
+      import { createPetstoreRestClient } from '@petstore/client/rest';
+      import { createTestService, type TestOrder } from '@petstore/client/testing';
+      const orders: TestOrder[] = [{ id: 1n, status: 'shipped', complete: true }];
+      const { fetch, apiKey, close } = createTestService({ orders, now: () => new Date(), plan: { perMinute: 1, perDay: 9 } });
+      createPetstoreRestClient({ baseUrl: 'https://petstore.example.com', apiKey, fetch });
+      const closed: Promise<void> = close();
+      // @ts-expect-error ids are exact
+      createTestService({ orders: [{ id: 1 }] });
+      // @ts-expect-error limits of its own need numbers
+      createTestService({ plan: 'enterprise' });
+    `;
+    expect(await typeCheck(restProgram, { 'program.ts': source }, NODE)).toBe('');
   });
 
   test('types REST for programs that have nothing else installed', async () => {

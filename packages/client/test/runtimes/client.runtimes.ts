@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
@@ -113,6 +113,7 @@ beforeAll(async () => {
   }
   await writeFile(join(folder.path, 'package.json'), '{ "type": "module" }');
   await writeFile(join(folder.path, 'program.mjs'), PROGRAM);
+  await copyFile(join(PACKAGE, 'examples/testing.ts'), join(folder.path, 'testing.mjs')); // it has no types
 }, 60_000);
 
 afterAll(async () => {
@@ -134,6 +135,18 @@ test.each(RUNTIMES)(
     const [version, ...lines] = stdout.split('\n');
     expect(version).toContain(`${name}.`);
     expect(lines.join('\n')).toBe(PRINTS);
+  },
+  300_000,
+);
+
+test.each(RUNTIMES.filter(([name]) => /^Node (?!20)/.test(name)))(
+  'the service for tests does its work in %s',
+  async (_, [runtime = '', ...args]) => {
+    const { stdout } = await run('npx', ['--yes', runtime, ...args, 'testing.mjs'], {
+      cwd: folder.path,
+      env: { ...process.env, NO_COLOR: '1' },
+    });
+    expect(stdout).toMatch(/status: ['"]cancelled['"].*order_already_shipped\n$/s);
   },
   300_000,
 );

@@ -54,6 +54,7 @@ const PRINTED: Readonly<Record<string, RegExp>> = {
   'rest-orders.ts': /order 1: pet /,
   'rest-patience.ts': /\d+ orders/,
   'rest-v2.ts': /order \d+ is (pending|shipped)/,
+  'testing.ts': /cancelled.*order_already_shipped/s,
   'trpc-events.ts': /order\.cancelled/,
   'trpc-orders.ts': /too late/,
   'trpc-own-client.ts': /is cancelled/,

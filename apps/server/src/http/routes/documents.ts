@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
-import { createReference } from '@petstore/reference';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import fp from 'fastify-plugin';
 import type { AppOptions } from '../app-options.ts';
@@ -10,20 +9,17 @@ import { addPath } from './add-path.ts';
 /** The path of the reference. */
 const DOCS_PATH = '/docs';
 
-type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'renderSecurityText' | 'metrics'>;
+type DocumentsOptions = Pick<AppOptions, 'renderDocument' | 'reference' | 'renderSecurityText' | 'metrics'>;
 
 /** The paths that need no key: the OpenAPI documents, the reference with its guides, and the redirects to it. */
 export const documents = fp<DocumentsOptions>(
-  async (app, { renderDocument, renderSecurityText, metrics }) => {
+  async (app, { renderDocument, reference, renderSecurityText, metrics }) => {
     app.setNotFoundHandler(refuseUnknownPath);
-    const reference = createReference({
-      documentOf: (version) => JSON.parse(renderDocument(version, 'reference').json),
-    });
     const get = (path: string, operation: string, handler: RouteHandlerMethod) =>
       addPath(app, path, { operation }, [{ method: 'GET', operation, handler }]);
 
     for (const { version } of DOCUMENTED_VERSIONS) {
-      const document = () => renderDocument(version, 'alone');
+      const document = () => renderDocument(version);
       const json = serveText('application/json', () => document().json);
       const yaml = serveText('application/yaml', () => document().yaml());
       get(`/${version}/openapi.json`, 'openapi', json);

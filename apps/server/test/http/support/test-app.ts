@@ -12,6 +12,7 @@ import {
 } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import type { RateLimiter } from '@petstore/rate-limit';
+import { createReference } from '@petstore/reference';
 import { createTestRedis } from '@petstore/testing';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
@@ -21,7 +22,7 @@ import type { AppOptions } from '../../../src/http/app-options.ts';
 import { createSearchBound } from '../../../src/http/concurrency.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
 import { KeyWatch } from '../../../src/http/streams/key-watch.ts';
-import { hideCredentials } from '../../../src/operations/logger.ts';
+import { hideCredentials } from '../../../src/operations/hide-credentials.ts';
 import type { CutReason, HttpMetrics } from '../../../src/operations/metrics.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, KEYS } from '../../support/keys.ts';
@@ -137,8 +138,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       ...(options.decisions ?? { countDecision() {}, countRemembered() {} }),
     },
     accessLogLevel: 'debug',
-    renderDocument: (version, place) =>
-      renderDocument(version, { petsSunsetAt }, place === 'reference' ? origin : undefined),
+    renderDocument: (version) => renderDocument(version, { petsSunsetAt }),
+    reference: createReference({
+      documentOf: (version) => JSON.parse(renderDocument(version, { petsSunsetAt }, origin).json),
+    }),
     renderSecurityText: () => undefined,
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     newRequestId: randomUUID,

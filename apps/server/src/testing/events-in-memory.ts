@@ -1,0 +1,56 @@
+import { EventEmitter, once } from 'node:events';
+import {
+  type EventPosition,
+  type FollowedEvents,
+  type Order,
+  type OrderEvent,
+  type OrderEventId,
+  type OrderEventLog,
+  type OrderEventType,
+  UnknownPositionError,
+} from '@petstore/domain';
+
+/** The log of events in the memory of this process. All events are kept: the id of each is its number. */
+export class EventsInMemory implements OrderEventLog {
+  readonly #events: OrderEvent[] = [];
+  readonly #news = new EventEmitter().setMaxListeners(0); // one listener for each follower
+
+  /** @param order as it is after the change */
+  record(type: OrderEventType, order: Order): void {
+    const id = BigInt(this.#events.length + 1) as OrderEventId; // positive
+    this.#events.push({ id, type, at: changedAt(order), order });
+    this.#news.emit('news');
+  }
+
+  async followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents> {
+    signal.throwIfAborted();
+    const latest = BigInt(this.#events.length) as OrderEventId; // not negative
+    const position = after === 'now' ? latest : after;
+    if (position > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
+    return { position, [Symbol.asyncIterator]: () => this.#follow(Number(position), signal) };
+  }
+
+  async *#follow(position: number, signal: AbortSignal): AsyncGenerator<readonly OrderEvent[], void, void> {
+    let count = position;
+    while (!signal.aborted) {
+      const events = this.#events.slice(count);
+      count += events.length;
+      if (events.length > 0) yield events;
+      else await once(this.#news, 'news', { signal }).catch(() => {}); // rejects only if the signal is aborted
+    }
+  }
+}
+
+/** When an order was last changed. */
+function changedAt(order: Order): Date {
+  switch (order.status) {
+    case 'pending':
+      return order.placedAt;
+    case 'shipped':
+      return order.complete ? order.completedAt : order.shippedAt;
+    case 'cancelled':
+      return order.cancelledAt;
+    default:
+      return order satisfies never;
+  }
+}
