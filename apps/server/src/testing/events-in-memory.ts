@@ -6,6 +6,7 @@ import {
   type OrderEvent,
   type OrderEventId,
   type OrderEventLog,
+  type OrderEventPage,
   type OrderEventType,
   UnknownPositionError,
 } from '@petstore/domain';
@@ -24,10 +25,21 @@ export class EventsInMemory implements OrderEventLog {
 
   async followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents> {
     signal.throwIfAborted();
-    const latest = BigInt(this.#events.length) as OrderEventId; // not negative
-    const position = after === 'now' ? latest : after;
-    if (position > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
+    const position = this.#find(after);
     return { position, [Symbol.asyncIterator]: () => this.#follow(Number(position), signal) };
+  }
+
+  async readEvents(after: EventPosition, limit: number): Promise<OrderEventPage> {
+    const position = this.#find(after);
+    const events = this.#events.slice(Number(position), Number(position) + limit);
+    return { events, nextAfter: events.at(-1)?.id ?? position };
+  }
+
+  #find(after: EventPosition): OrderEventId {
+    const latest = BigInt(this.#events.length) as OrderEventId; // not negative
+    if (after === 'now') return latest;
+    if (after > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
+    return after;
   }
 
   async *#follow(position: number, signal: AbortSignal): AsyncGenerator<readonly OrderEvent[], void, void> {
