@@ -31,10 +31,7 @@ export async function openBackends(
   const embedded = await openEmbeddedPostgres(dataFolder, {
     server: settings.reusePort ? 'shared' : 'alone',
     signal,
-    onRestart(failure) {
-      if (failure === undefined) logger.warn('PostgreSQL had ended, and was started again');
-      else logger.error({ err: failure }, 'PostgreSQL has ended, and could not be started again yet');
-    },
+    onEnd: () => logger.error('the embedded PostgreSQL was killed, and is not started again: restart this server'),
   });
   resources.defer(() => embedded.release());
   const database = `embedded PostgreSQL in ${dataFolder}`;
