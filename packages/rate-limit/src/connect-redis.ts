@@ -2,9 +2,10 @@ import { isIP } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, connect, type TLSSocket } from 'node:tls';
 import { AbstractConnector, Cluster, type CommonRedisOptions, Redis, type StandaloneConnectionOptions } from 'ioredis';
 
-/** A Redis server, a cluster, or a master that Sentinels know. */
+/** A Redis server, by its address or its socket, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
   | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
+  | (RedisCredentials & { readonly type: 'socket'; readonly path: string })
   | (RedisCredentials & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
   | (RedisCredentials & {
       readonly type: 'sentinel';
@@ -91,6 +92,8 @@ function open(
       const connector = tls && { Connector: TlsConnector };
       return insistOnDatabase(new Redis({ ...single, ...connector, host, port, db: database }));
     }
+    case 'socket':
+      return new Redis({ ...single, path: location.path });
     case 'sentinel':
       return insistOnDatabase(
         new Redis({
@@ -132,6 +135,7 @@ function open(
 /** The nodes that a location names, in objects that ioredis may change. */
 function nodesOf(location: RedisLocation): HostAndPort[] {
   if (location.type === 'single') return [{ host: location.host, port: location.port }];
+  if (location.type === 'socket') return [];
   return (location.type === 'cluster' ? location.nodes : location.sentinels).map((node) => ({ ...node }));
 }
 

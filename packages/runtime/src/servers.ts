@@ -9,5 +9,6 @@ export {
   SUPERUSER,
 } from './postgres/cluster.ts';
 export { findPostgresPrograms } from './postgres/postgres-programs.ts';
+export { findExecutable } from './process/find-executable.ts';
 export { runTool, type ServerProgram, tryToStart } from './process/server-process.ts';
 export { findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';

@@ -1,10 +1,9 @@
-import { existsSync, realpathSync, statSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { BUILTIN_LOCALE, type Cluster, createCluster, postgresProgram } from '../postgres/cluster.ts';
 import { findPostgresPrograms } from '../postgres/postgres-programs.ts';
-import { findSocketFolder } from '../process/private-folder.ts';
+import { findSocketFolder, findUserOf } from '../process/private-folder.ts';
 import type { ServerProgram } from '../process/server-process.ts';
-import { findUnprivilegedUser } from '../process/unprivileged-user.ts';
 
 /** The PostgreSQL below a data folder. */
 export interface EmbeddedCluster extends Cluster {
@@ -38,15 +37,12 @@ const PARAMETERS = {
 export function findCluster(dataFolder: string): EmbeddedCluster {
   const root = realpathSync(dataFolder);
   const folder = join(root, 'postgres');
-  const isOthers = process.getuid?.() === 0 && existsSync(folder); // root may continue to use another user's folder
-  const user = isOthers ? statSync(folder) : findUnprivilegedUser();
-  const programs = findPostgresPrograms();
   return {
-    programs,
+    programs: findPostgresPrograms(),
     folder,
     socketFolder: findSocketFolder(folder, SOCKET),
     logFile: join(root, 'postgres.log'),
-    user,
+    user: findUserOf(folder),
   };
 }
 

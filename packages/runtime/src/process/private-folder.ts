@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { RuntimeError } from '../runtime-error.ts';
-import type { UnprivilegedUser } from './unprivileged-user.ts';
+import { findUnprivilegedUser, type UnprivilegedUser } from './unprivileged-user.ts';
 
 /** macOS limits a socket's path to 104 bytes with its final zero; Linux allows four more. */
 const SOCKET_PATH_BYTES_MAX = 103;
@@ -14,6 +14,12 @@ const SOCKET_PATH_BYTES_MAX = 103;
 export function findSocketFolder(folder: string, socket: string): string {
   if (Buffer.byteLength(join(folder, socket)) <= SOCKET_PATH_BYTES_MAX) return folder;
   return `/tmp/petstore-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`;
+}
+
+/** The user for a server whose folder this is, or will be; `undefined` for the user of this process. */
+export function findUserOf(folder: string): UnprivilegedUser | undefined {
+  const isOthers = process.getuid?.() === 0 && fs.existsSync(folder); // root may continue to use another user's folder
+  return isOthers ? fs.statSync(folder) : findUnprivilegedUser();
 }
 
 /** Makes a folder that only its user can enter, if there is none. @throws RuntimeError if it belongs to another user */
