@@ -87,13 +87,11 @@ function open(
   } satisfies CommonRedisOptions;
   const single = { ...common, enableOfflineQueue: false, retryStrategy: reconnectDelayMs };
   switch (location.type) {
-    case 'single': {
-      const { host, port, database } = location;
-      const connector = tls && { Connector: TlsConnector };
-      return insistOnDatabase(new Redis({ ...single, ...connector, host, port, db: database }));
-    }
     case 'socket':
-      return new Redis({ ...single, path: location.path });
+    case 'single': {
+      const connector = tls && { Connector: TlsConnector };
+      return insistOnDatabase(new Redis({ ...single, ...connector, ...placeOf(location) }));
+    }
     case 'sentinel':
       return insistOnDatabase(
         new Redis({
@@ -131,6 +129,11 @@ function open(
       return location satisfies never;
   }
 }
+
+const placeOf = (location: RedisLocation & { readonly type: 'single' | 'socket' }) =>
+  location.type === 'socket'
+    ? { path: location.path }
+    : { host: location.host, port: location.port, db: location.database };
 
 /** The nodes that a location names, in objects that ioredis may change. */
 function nodesOf(location: RedisLocation): HostAndPort[] {

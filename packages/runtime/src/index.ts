@@ -1,6 +1,6 @@
 export { readCommit } from './commit.ts';
 export { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.ts';
-export { type EmbeddedRedis, findEmbeddedRedis, openEmbeddedRedis } from './embedded/embedded-redis.ts';
+export { findEmbeddedRedis, openEmbeddedRedis } from './embedded/embedded-redis.ts';
 export { describeFileError } from './file-errors.ts';
 export { watchLaunchers } from './process/launchers.ts';
 export { readNoFollow } from './process/no-follow.ts';

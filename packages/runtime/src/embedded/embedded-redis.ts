@@ -47,32 +47,31 @@ export async function openEmbeddedRedis(dataFolder: string): Promise<EmbeddedRed
   makePrivate(folder, user);
   makePrivate(socketFolder, user);
   const target = { type: 'socket', path: socket, tls: false } as const;
-  return oneAtATime(join(folder, 'starting'), async () => {
-    if (await isListening(socket)) return { target, release: async () => {} };
-    const version = await runTool([program, '--version'], user);
-    if (Number(/ v=(\d+)/.exec(version)?.[1]) < MAJOR_VERSION_MIN) {
-      throw new RuntimeError(`${program} is too old (it needs version ${MAJOR_VERSION_MIN}): ${version.trim()}`);
-    }
-    const options = ['--port', '0', '--unixsocket', socket, '--dir', folder, '--appendonly', 'yes', '--save', ''];
-    const server = await tryToStart({
-      name: 'Redis',
-      command: ['/bin/sh', '-c', GUARD, 'sh', program, ...options],
-      user,
-      logFile,
-      ready: /eady to accept connections/,
-      input: 'pipe',
-    });
-    if (server === undefined) throw new RuntimeError(`Redis did not start (its log: ${logFile})`);
-    return {
-      target,
-      async release() {
-        const exit = server.exitCode === null && server.signalCode === null ? once(server, 'exit') : undefined;
-        server.stdin?.end();
-        await exit;
-        if (socketFolder !== folder) rmSync(socketFolder, { recursive: true, force: true });
-      },
-    };
+  using _lock = await takeLock(join(folder, 'starting'));
+  if (await isListening(socket)) return { target, release: async () => {} };
+  const version = await runTool([program, '--version'], user);
+  if (Number(/ v=(\d+)/.exec(version)?.[1]) < MAJOR_VERSION_MIN) {
+    throw new RuntimeError(`${program} is too old (it needs version ${MAJOR_VERSION_MIN}): ${version.trim()}`);
+  }
+  const options = ['--port', '0', '--unixsocket', socket, '--dir', folder, '--appendonly', 'yes', '--save', ''];
+  const server = await tryToStart({
+    name: 'Redis',
+    command: ['/bin/sh', '-c', GUARD, 'sh', program, ...options],
+    user,
+    logFile,
+    ready: /eady to accept connections/,
+    input: 'pipe',
   });
+  if (server === undefined) throw new RuntimeError(`Redis did not start (its log: ${logFile})`);
+  return {
+    target,
+    async release() {
+      const exit = server.exitCode === null && server.signalCode === null ? once(server, 'exit') : undefined;
+      server.stdin?.end();
+      await exit;
+      if (socketFolder !== folder) rmSync(socketFolder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** The Redis that a server runs below the data folder, if one does. */
@@ -102,24 +101,13 @@ const isListening = (socket: string): Promise<boolean> =>
     });
   });
 
-/** Does work while no other process does: a Redis that starts takes the socket away from one that runs. */
-async function oneAtATime<Value>(lock: string, work: () => Promise<Value>): Promise<Value> {
-  while (!takeLock(lock)) await sleep(POLL_MS);
-  try {
-    return await work();
-  } finally {
-    rmSync(lock, { recursive: true, force: true });
+/** Waits while another process starts Redis: one that starts takes the socket away from one that runs. */
+async function takeLock(folder: string): Promise<Disposable> {
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  while (mkdirSync(folder, { recursive: true }) === undefined) {
+    const { mtimeMs = Number.POSITIVE_INFINITY } = statSync(folder, { throwIfNoEntry: false }) ?? {};
+    if (Date.now() - mtimeMs > STARTING_MS_MAX) remove();
+    else await sleep(POLL_MS);
   }
-}
-
-function takeLock(lock: string): boolean {
-  const takenAtMs = statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
-  if (Date.now() - takenAtMs > STARTING_MS_MAX) rmSync(lock, { recursive: true, force: true });
-  try {
-    mkdirSync(lock);
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw error;
-  }
+  return { [Symbol.dispose]: remove };
 }
