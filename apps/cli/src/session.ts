@@ -1,5 +1,5 @@
 import type { Persistence } from '@petstore/persistence';
-import { type DatabaseUrls, type Environment, openEmbeddedPostgres } from '@petstore/runtime';
+import { type DatabaseUrls, type Environment, findEmbeddedRedis, openEmbeddedPostgres } from '@petstore/runtime';
 import type { StorageSettings } from '@petstore/runtime/settings';
 import { CommandError } from './errors.ts';
 import type { Output } from './output.ts';
@@ -42,7 +42,8 @@ export async function runOnSession<Value>(
   { mayCreate = false, isUnprepared = false, needsRedis = false }: SessionOptions = {},
 ): Promise<Value> {
   const { connectTimeoutMs, readStorageSettings } = await import('@petstore/runtime/settings');
-  const settings = readStorageSettings(environment, home);
+  const stored = readStorageSettings(environment, home);
+  const settings = { ...stored, redis: stored.redis ?? (await findEmbeddedRedis(stored.dataFolder)) };
   if (needsRedis) redisOf(settings);
   await import('./failures.ts'); // loaded now: the files may be replaced before a long command fails
   await using resources = new AsyncDisposableStack();
@@ -71,6 +72,6 @@ export function redisOf({ redis }: StorageSettings): NonNullable<StorageSettings
   if (redis !== undefined) return redis;
   throw new CommandError(
     'there is no Redis: the limits live in the memory of each server, where this command cannot see them. ' +
-      'Set REDIS_URL, for the servers too',
+      'Set REDIS_URL, for the servers too; or, to try it out, start a server on a machine with redis-server',
   );
 }

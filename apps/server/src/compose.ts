@@ -112,13 +112,14 @@ export async function startServer(
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };
-  const limits = openLimiter(settings, { logger, metrics, clock, onBan }, resources);
+  const redisSettings = { ...settings, redis: backends.redis };
+  const limits = openLimiter(redisSettings, { logger, metrics, clock, onBan }, resources);
   const keyWatch = new KeyWatch(authenticator);
   const onKeyChanged = (id: ApiKeyId) => {
     authenticator.forget(id);
     keyWatch.recheck(id);
   };
-  const announce = openAnnouncements(settings, { onKeyChanged, onEvents: events.wakeFollowers }, resources);
+  const announce = openAnnouncements(redisSettings, { onKeyChanged, onEvents: events.wakeFollowers }, resources);
   const announceEvents = () => {
     metrics.eventsRecorded.inc();
     announce();

@@ -27,6 +27,7 @@ const DEFAULTS: Settings = {
   adminHost: '127.0.0.1',
   databaseConnections: 16,
   redisPrefix: '',
+  mayRunRedis: true,
   dataFolder: '/srv/shop/.data',
   corsOrigins: [],
   trustProxy: false,

@@ -2,9 +2,10 @@ import { isIP } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, connect, type TLSSocket } from 'node:tls';
 import { AbstractConnector, Cluster, type CommonRedisOptions, Redis, type StandaloneConnectionOptions } from 'ioredis';
 
-/** A Redis server, a cluster, or a master that Sentinels know. */
+/** A Redis server, by its address or its socket, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
   | (RedisCredentials & HostAndPort & { readonly type: 'single'; readonly database: number })
+  | (RedisCredentials & { readonly type: 'socket'; readonly path: string })
   | (RedisCredentials & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
   | (RedisCredentials & {
       readonly type: 'sentinel';
@@ -86,10 +87,10 @@ function open(
   } satisfies CommonRedisOptions;
   const single = { ...common, enableOfflineQueue: false, retryStrategy: reconnectDelayMs };
   switch (location.type) {
+    case 'socket':
     case 'single': {
-      const { host, port, database } = location;
       const connector = tls && { Connector: TlsConnector };
-      return insistOnDatabase(new Redis({ ...single, ...connector, host, port, db: database }));
+      return insistOnDatabase(new Redis({ ...single, ...connector, ...placeOf(location) }));
     }
     case 'sentinel':
       return insistOnDatabase(
@@ -129,9 +130,15 @@ function open(
   }
 }
 
+const placeOf = (location: RedisLocation & { readonly type: 'single' | 'socket' }) =>
+  location.type === 'socket'
+    ? { path: location.path }
+    : { host: location.host, port: location.port, db: location.database };
+
 /** The nodes that a location names, in objects that ioredis may change. */
 function nodesOf(location: RedisLocation): HostAndPort[] {
   if (location.type === 'single') return [{ host: location.host, port: location.port }];
+  if (location.type === 'socket') return [];
   return (location.type === 'cluster' ? location.nodes : location.sentinels).map((node) => ({ ...node }));
 }
 

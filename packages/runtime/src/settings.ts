@@ -1,6 +1,6 @@
 // Separate from `index.ts`: a command that needs no settings does not load the validator behind these.
 export { connectTimeoutMs } from './settings/database-urls.ts';
-export { readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
+export { isProduction, readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
 export {
   type SettingText,
   type SettingValues,

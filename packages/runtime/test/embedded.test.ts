@@ -9,22 +9,16 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { openEmbeddedPostgres } from '../src/index.ts';
-import {
-  expectToEnd,
-  isAlive,
-  ORDINARY_USER,
-  PROGRAM,
-  spawnSleep,
-  User,
-  useDataFolders,
-} from './support/data-folder-user.ts';
+import { isAlive, ORDINARY_USER, PROGRAM, spawnSleep, User, useDataFolders } from './support/data-folder-user.ts';
 import { connect, query } from './support/query.ts';
 
 const folders = useDataFolders();
@@ -179,16 +173,45 @@ describe('the PostgreSQL below a data folder', () => {
     await vi.waitUntil(() => !isAlive(pid), { timeout: 25_000 });
   });
 
-  test('is started again on its port when it dies under a server', async () => {
+  test('goes on under a server when one of its processes was killed, and is still its server', async () => {
+    folders.seed();
+    await using server = new User(folder, ['server']);
+    const { url, pid } = await server.said();
+    const findLocks = () => query(url, `SELECT pid FROM pg_locks WHERE locktype = 'advisory'`);
+    const [lock] = await findLocks();
+    process.kill(Number(lock?.['pid']), 'SIGKILL');
+    const isBack = (locks: unknown[]) => locks.length === 2 && !locks.some((other) => isDeepStrictEqual(other, lock));
+    await vi.waitUntil(() => findLocks().then(isBack, () => false), { timeout: 25_000 });
+    expect(isAlive(pid)).toBe(true);
+    await using second = new User(folder, ['server']);
+    expect((await second.said()).error).toMatch(/Another server already runs/);
+  });
+
+  test('is not started again when it is killed under a server, which is told', async () => {
     folders.seed();
     await using server = new User(folder, ['server']);
     const { url, pid } = await server.said();
     process.kill(pid, 'SIGKILL');
-    expect(await server.said()).toEqual({ restarted: true });
-    expect(await query(url, 'SELECT 1')).toHaveLength(1);
-    const [line] = readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n');
-    expect(Number(line)).not.toBe(pid);
-    expectToEnd(Number(line));
+    expect(await server.said()).toEqual({ ended: true });
+    await expect(query(url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED|ENOENT/);
+    await server.leave();
+    await using next = new User(folder, ['server']);
+    const again = await next.said();
+    expect(await query(again.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  test('does not write its log through a link', async () => {
+    folders.seed();
+    const other = join(folder, '..', 'other');
+    writeFileSync(other, 'of another');
+    rmSync(join(folder, 'postgres.log'));
+    symlinkSync(other, join(folder, 'postgres.log'));
+    await using user = new User(folder);
+    expect((await user.said()).error).toBe(
+      `RuntimeError: ${join(folder, 'postgres.log')} is a symbolic link, which is not followed. Remove it.`,
+    );
+    expect(readFileSync(other, 'utf8')).toBe('of another');
+    expect(statSync(other).uid).toBe(process.getuid?.());
   });
 
   test('can be reached by nobody but its owner, and root', async () => {

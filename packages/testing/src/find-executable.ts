@@ -1,25 +1,11 @@
-import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { findExecutable as find } from '@petstore/runtime/servers';
 
 /** Folders that the PATH of a service often lacks. */
 const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'];
 
 /** The first program with one of the names on PATH or in the usual folders; a name with a slash is a path. */
-export function findExecutable(...names: readonly string[]): string | undefined {
-  // biome-ignore lint/style/noProcessEnv: PATH belongs to the machine, and is no setting of ours
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter(Boolean), ...USUAL_FOLDERS];
-  const pathsOf = (name: string) => (name.includes('/') ? [name] : folders.map((folder) => join(folder, name)));
-  return names.flatMap(pathsOf).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return statSync(file).isFile();
-  } catch {
-    return false;
-  }
-}
+export const findExecutable = (...names: readonly string[]): string | undefined => find(names, USUAL_FOLDERS);
 
 /** Chromium or Chrome. The headless shell, which has no window at all, takes half the browser's processor time. */
 export const CHROMIUM_PROGRAMS: readonly string[] = [
@@ -42,7 +28,5 @@ export const REDIS_STARTER = 'start-redis-server';
 export function findRedis(): string | undefined {
   // biome-ignore lint/style/noProcessEnv: a run's choice, which reaches this process however it is started
   const chosen = process.env['PETSTORE_TEST_REDIS'] || undefined;
-  const starter = join(UNPACKED_REDIS_FOLDER, REDIS_STARTER);
-  const unpacked = isExecutable(starter) ? starter : undefined;
-  return chosen ?? findExecutable('redis-server') ?? unpacked ?? findExecutable('valkey-server');
+  return chosen ?? findExecutable('redis-server', join(UNPACKED_REDIS_FOLDER, REDIS_STARTER), 'valkey-server');
 }

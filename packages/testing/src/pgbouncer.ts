@@ -4,7 +4,7 @@ import { findUnprivilegedUser } from '@petstore/runtime/servers';
 import { findExecutable } from './find-executable.ts';
 import { findFreePort } from './free-port.ts';
 import { type PrivateServer, runPrivateServer } from './private-server.ts';
-import { writePrivately } from './server-process.ts';
+import { writePrivately } from './server-programs.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 
 export interface PgBouncerOptions {
@@ -50,7 +50,6 @@ export async function startPgBouncer(databaseUrl: string, options: PgBouncerOpti
       user,
       logFile: join(folder.path, 'pgbouncer.log'),
       ready: /process up/,
-      stopSignal: 'SIGTERM',
     },
     { port, url: Object.assign(new URL(databaseUrl), { port }).href, folder },
   );

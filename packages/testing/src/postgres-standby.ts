@@ -2,13 +2,13 @@ import { execFile } from 'node:child_process';
 import { chownSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { PostgresParameters } from '@petstore/runtime/servers';
 import pg from 'pg';
 import { vi } from 'vitest';
 import { findFreePort } from './free-port.ts';
 import { PATIENTLY } from './patiently.ts';
 import { type PrivatePostgres, runPrivatePostgres } from './private-server.ts';
-import { writePrivately } from './server-process.ts';
-import type { PostgresCluster, PostgresParameters } from './server-programs.ts';
+import { type PostgresCluster, writePrivately } from './server-programs.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
 
 /** The SQLSTATE `serialization_failure`: a standby cancels a statement that conflicts with its replay. */
@@ -49,7 +49,8 @@ export async function startPostgresStandby(
   const folder = createTemporaryFolder();
   const port = fixedPort ?? (await findFreePort());
   const name = `standby_${port}`;
-  const cluster: PostgresCluster = { ...primary.cluster, folder: join(folder.path, 'data') };
+  const place = { folder: join(folder.path, 'data'), logFile: join(folder.path, 'data.log') };
+  const cluster: PostgresCluster = { ...primary.cluster, ...place };
   await copyDataFolder(primary, cluster);
   const { username, password } = new URL(primary.url);
   const all = {

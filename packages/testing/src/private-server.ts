@@ -1,12 +1,12 @@
 import { join } from 'node:path';
+import type { PostgresParameters, ServerProgram } from '@petstore/runtime/servers';
 import { inject } from 'vitest';
 import { findFreePort } from './free-port.ts';
 import type {} from './global-setup.ts'; // declares the injected values
-import { killServer, type ServerProgram, signalTree, startServer, stopServer } from './server-process.ts';
+import { killServer, signalTree, startServer, stopServer } from './server-process.ts';
 import {
   createCluster,
   type PostgresCluster,
-  type PostgresParameters,
   postgresProgram,
   type RedisServerOptions,
   redisProgram,
@@ -83,7 +83,7 @@ export async function runPrivateServer(program: ServerProgram, { port, url, fold
     return server;
   };
   let server = await start();
-  const stop = () => stopServer(server, program.stopSignal);
+  const stop = () => stopServer(server, program);
   const kill = () => killServer(server);
   return {
     port,

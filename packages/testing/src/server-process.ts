@@ -1,81 +1,38 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RuntimeError } from '@petstore/runtime';
-import { commandAsUser, type UnprivilegedUser } from '@petstore/runtime/servers';
+import { runTool, type ServerProgram, tryToStart } from '@petstore/runtime/servers';
 
-/** A server beside the tests: PostgreSQL, Redis or a pooler. */
-export interface ServerProgram {
-  /** For messages. */
-  readonly name: string;
-  readonly command: readonly [program: string, ...args: string[]];
-  /** The user that runs it. `undefined`: the user of this process. */
-  readonly user?: UnprivilegedUser | undefined;
-  /** The path of its log, which each start begins again. */
-  readonly logFile: string;
-  /** The text in its log that shows that it accepts connections. */
-  readonly ready: RegExp;
-  /** Stops it in order; its data is written. */
-  readonly stopSignal: NodeJS.Signals;
-}
-
-const START_TIMEOUT_MS = 60_000;
-const STOP_GRACE_MS = 5_000;
-const POLL_MS = 5;
-/** Temporary failures: a port was taken in the meantime, or processes of an earlier server are still ending. */
-const PASSING_FAILURES = /could not bind|Address already in use|shared memory block|lock file "postmaster.pid"/;
 const START_ATTEMPTS = 20;
 const ATTEMPT_PAUSE_MS = 250;
+const STOP_GRACE_MS = 5_000;
 
-/** Nothing is inherited: PGPORT, PGDATA or LC_ALL of the caller must not change how a server runs. */
-export const SURROUNDINGS = { cwd: '/', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } };
-
-/** Starts a server. @throws RuntimeError with the server's log if the start fails */
+/** Starts a server. @throws RuntimeError if the start fails */
 export async function startServer(program: ServerProgram): Promise<ChildProcess> {
-  for (let attempt = 1; ; attempt++) {
-    const server = await spawnServer(program);
-    if (await becomesReady(server, program)) return server;
-    const log = readFileSync(program.logFile, 'utf8');
-    if (attempt === START_ATTEMPTS || !PASSING_FAILURES.test(log)) {
-      throw new RuntimeError(`${program.name} did not start:\n${log}`);
-    }
+  for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+    const server = await tryToStart(program);
+    if (server !== undefined) return server;
     await sleep(ATTEMPT_PAUSE_MS);
   }
-}
-
-/** In a session of its own: Ctrl-C in a terminal reaches only this process, which then stops the server last. */
-async function spawnServer({ command, user, logFile }: ServerProgram): Promise<ChildProcess> {
-  const [file, ...args] = commandAsUser(command, user);
-  const log = openSync(logFile, 'w', 0o600);
-  try {
-    const server = spawn(file, args, { ...SURROUNDINGS, stdio: ['ignore', log, log], detached: true });
-    server.unref(); // the last user stops the server, so this process need not wait
-    await once(server, 'spawn');
-    return server.on('error', () => {}); // a signal that cannot be sent
-  } finally {
-    closeSync(log);
-  }
-}
-
-async function becomesReady(server: ChildProcess, { logFile, ready, stopSignal }: ServerProgram): Promise<boolean> {
-  for (let waitedMs = 0; isRunning(server); waitedMs += POLL_MS) {
-    if (ready.test(readFileSync(logFile, 'utf8'))) return true;
-    if (waitedMs > START_TIMEOUT_MS) await stopServer(server, stopSignal);
-    await sleep(POLL_MS);
-  }
-  return false;
+  throw new RuntimeError(`${program.name} did not start in ${START_ATTEMPTS} attempts`);
 }
 
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
 /** Stops a server in order, frozen or not; by force if that takes longer than 5 s. */
-export async function stopServer(server: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+export async function stopServer(
+  server: ChildProcess,
+  { stopCommand, user }: Pick<ServerProgram, 'stopCommand' | 'user'>,
+): Promise<void> {
   if (!isRunning(server)) return;
+  const exit = once(server, 'exit');
   signalTree(server, 'SIGCONT'); // a frozen process obeys only SIGKILL
-  server.kill(signal);
+  if (stopCommand === undefined) server.kill('SIGTERM');
+  else await runTool(stopCommand, user).catch(() => {}); // it may have ended, or have no lock file yet
   const timer = setTimeout(() => signalTree(server, 'SIGKILL'), STOP_GRACE_MS);
-  await once(server, 'exit');
+  await exit;
   clearTimeout(timer);
 }
 
@@ -120,10 +77,4 @@ function readIfThere(file: string): string {
   } catch {
     return '';
   }
-}
-
-/** Writes a file that only a user and root can read. @param user `undefined`: the user of this process */
-export function writePrivately(file: string, text: string, user: UnprivilegedUser | undefined): void {
-  writeFileSync(file, text, { mode: 0o600 });
-  if (user !== undefined) chownSync(file, user.uid, user.gid);
 }

@@ -1,30 +1,20 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, chownSync, mkdirSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { RuntimeError } from '@petstore/runtime';
-import {
-  commandAsUser,
-  findPostgresPrograms,
-  findUnprivilegedUser,
-  type PostgresPrograms,
-  type UnprivilegedUser,
-} from '@petstore/runtime/servers';
+import * as runtime from '@petstore/runtime/servers';
 import { findRedis } from './find-executable.ts';
-import { type ServerProgram, SURROUNDINGS, writePrivately } from './server-process.ts';
 
 export { findFreePort } from './free-port.ts';
 export { startServer, stopServer } from './server-process.ts';
-
-/** Server parameters by name, as in postgresql.conf. */
-export type PostgresParameters = Readonly<Record<string, string | number>>;
 
 /**
  * Data need not survive a crash of the machine, so nothing waits for a disk. Commits still survive the end of the server,
  * because the system has them by then.
  */
-export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
+export const TEST_POSTGRES_PARAMETERS: runtime.PostgresParameters = {
   fsync: 'off',
   full_page_writes: 'off',
   wal_level: 'minimal',
@@ -44,19 +34,10 @@ export const TEST_POSTGRES_PARAMETERS: PostgresParameters = {
 const POSTGRES_FOLDER = process.env['PETSTORE_TEST_POSTGRES'] || undefined;
 
 /** Sorts by bytes, whatever the machine's locales; and sets the hashes per login, which PostgreSQL 15 cannot. */
-const INITDB_ARGUMENTS = POSTGRES_FOLDER
-  ? ['--locale-provider=libc']
-  : ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--set=scram_iterations=1'];
-
-/** The superuser of every cluster made here. */
-const SUPERUSER = 'petstore';
+const INITDB = POSTGRES_FOLDER ? ['--locale-provider=libc'] : [...runtime.BUILTIN_LOCALE, '--set=scram_iterations=1'];
 
 /** A PostgreSQL data folder, and the programs for it. */
-export interface PostgresCluster {
-  readonly programs: Pick<PostgresPrograms, 'initdb' | 'postgres'>;
-  /** Absolute path of the data folder. */
-  readonly folder: string;
-  readonly user: UnprivilegedUser | undefined;
+export interface PostgresCluster extends runtime.Cluster {
   /** The password of the superuser. */
   readonly password: string;
 }
@@ -72,48 +53,40 @@ export async function createCluster(
 ): Promise<PostgresCluster> {
   mkdirSync(folder);
   chmodSync(folder, 0o711); // the server may run as another user
-  const user = findUnprivilegedUser();
-  const programs =
-    POSTGRES_FOLDER === undefined
-      ? await findPostgresPrograms()
-      : { initdb: join(POSTGRES_FOLDER, 'initdb'), postgres: join(POSTGRES_FOLDER, 'postgres') };
+  const user = runtime.findUnprivilegedUser();
+  const programs = findPrograms();
   const password = seed?.password ?? randomBytes(12).toString('hex');
-  const cluster = { programs, folder: join(folder, 'data'), user, password };
-  if (seed === undefined) await initialise(cluster, join(folder, 'password'));
-  else await promisify(execFile)('cp', ['-a', seed.folder, cluster.folder]);
+  const cluster = { programs, folder: join(folder, 'data'), logFile: join(folder, 'data.log'), user, password };
+  if (seed === undefined) {
+    const passwordFile = join(folder, 'password');
+    writePrivately(passwordFile, password, user);
+    await runtime.createCluster(cluster, ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync', ...INITDB]);
+  } else await promisify(execFile)('cp', ['-a', seed.folder, cluster.folder]);
   return cluster;
 }
 
-async function initialise({ programs, folder, user, password }: PostgresCluster, passwordFile: string): Promise<void> {
-  mkdirSync(folder, { mode: 0o700 });
-  if (user !== undefined) chownSync(folder, user.uid, user.gid);
-  writePrivately(passwordFile, password, user);
-  const options = [`--pgdata=${folder}`, `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`];
-  const usual = ['--auth=scram-sha-256', '--encoding=UTF8', '--locale=C', '--no-instructions', '--no-sync'];
-  const [file, ...args] = commandAsUser([programs.initdb, ...options, ...usual, ...INITDB_ARGUMENTS], user);
-  await promisify(execFile)(file, args, SURROUNDINGS);
+function findPrograms(): runtime.Cluster['programs'] {
+  if (POSTGRES_FOLDER === undefined) return runtime.findPostgresPrograms();
+  const pathOf = (program: string) => join(POSTGRES_FOLDER, program);
+  return { initdb: pathOf('initdb'), pg_ctl: pathOf('pg_ctl'), postgres: pathOf('postgres') };
 }
 
 /** The superuser's URL of the database `postgres`. */
 export const urlOf = ({ password }: PostgresCluster, port: number): string =>
-  `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;
+  `postgres://${runtime.SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;
 
 /** PostgreSQL on a port of the loopback interface. */
-export function postgresProgram(
-  { programs, folder, user }: PostgresCluster,
+export const postgresProgram = (
+  cluster: PostgresCluster,
   port: number,
-  parameters: PostgresParameters,
-): ServerProgram {
-  const all = { ...parameters, port, listen_addresses: '127.0.0.1', unix_socket_directories: '' };
-  const settings = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  return {
-    name: 'PostgreSQL',
-    command: [programs.postgres, '-D', folder, ...settings],
-    user,
-    logFile: `${folder}.log`,
-    ready: /database system is ready to accept/,
-    stopSignal: 'SIGINT', // the fast stop, which cuts connections
-  };
+  parameters: runtime.PostgresParameters,
+): runtime.ServerProgram =>
+  runtime.postgresProgram(cluster, { ...parameters, port, listen_addresses: '127.0.0.1', unix_socket_directories: '' });
+
+/** Writes a file that only a user and root can read. @param user `undefined`: the user of this process */
+export function writePrivately(file: string, text: string, user: runtime.UnprivilegedUser | undefined): void {
+  writeFileSync(file, text, { mode: 0o600 });
+  if (user !== undefined) chownSync(file, user.uid, user.gid);
 }
 
 export interface RedisServerOptions {
@@ -128,7 +101,7 @@ export interface RedisServerOptions {
  *
  * @throws RuntimeError if this machine has no Redis
  */
-export function redisProgram(folder: string, port: number, options: RedisServerOptions = {}): ServerProgram {
+export function redisProgram(folder: string, port: number, options: RedisServerOptions = {}): runtime.ServerProgram {
   const { config = {}, sentinel = false } = options;
   const program = findRedis();
   if (program === undefined) {
@@ -152,6 +125,5 @@ export function redisProgram(folder: string, port: number, options: RedisServerO
     command: [program, file, ...(sentinel ? ['--sentinel'] : [])],
     logFile: join(folder, 'redis.log'),
     ready: /eady to accept connections|Sentinel ID is/,
-    stopSignal: 'SIGTERM',
   };
 }

@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RuntimeError } from '@petstore/runtime';
+import type { ServerProgram } from '@petstore/runtime/servers';
 import { findFreePort } from './free-port.ts';
 import type { SharedServers } from './global-setup.ts';
-import { type ServerProgram, startServer, stopServer } from './server-process.ts';
+import { startServer, stopServer } from './server-process.ts';
 import { createCluster, postgresProgram, redisProgram, TEST_POSTGRES_PARAMETERS, urlOf } from './server-programs.ts';
 
 // A process in a session of its own. It runs the servers that the test files of one run share, and sends SharedServers to
@@ -28,7 +29,7 @@ const servers = new AsyncDisposableStack();
 
 async function run(program: ServerProgram): Promise<void> {
   const server = await startServer(program);
-  servers.defer(() => stopServer(server, program.stopSignal));
+  servers.defer(() => stopServer(server, program));
 }
 
 async function runPostgres(): Promise<Pick<SharedServers, 'postgresUrl' | 'seed'>> {

@@ -61,7 +61,7 @@ export async function openStorage(): Promise<Storage> {
   const pids: number[] = [];
   for (const program of programs) {
     const server = await startServer(program);
-    stack.defer(() => stopServer(server, program.stopSignal));
+    stack.defer(() => stopServer(server, program));
     pids.push(server.pid ?? 0);
   }
   const [redisPid = 0, postgresPid = 0] = pids;

@@ -1,4 +1,10 @@
-import { type DatabaseUrls, type EmbeddedPostgres, openEmbeddedPostgres, type RedisTarget } from '@petstore/runtime';
+import {
+  type DatabaseUrls,
+  type EmbeddedPostgres,
+  openEmbeddedPostgres,
+  openEmbeddedRedis,
+  type RedisTarget,
+} from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { Settings } from '../settings.ts';
 
@@ -7,38 +13,64 @@ export interface Backends {
   readonly databaseUrls: readonly string[];
   /** `undefined` if the settings name a database. */
   readonly embedded: EmbeddedPostgres | undefined;
+  /** `undefined`: limits are counted in this process. */
+  readonly redis: RedisTarget | undefined;
   /** Both are for people, and contain no password. */
   readonly description: { readonly database: string; readonly limits: string };
 }
 
+export interface OpenOptions {
+  readonly logger: Logger;
+  /** Aborts a start in progress. */
+  readonly signal: AbortSignal;
+}
+
 /**
- * Locates PostgreSQL by the settings, or starts the embedded one, which stops when the resources are disposed of.
+ * Locates PostgreSQL and Redis by the settings, or starts the embedded ones, which stop when the resources are disposed of.
  *
- * @param options.signal aborts a start in progress
- * @throws RuntimeError, with a message of one line, if it cannot be started
+ * @throws RuntimeError, with a message of one line, if PostgreSQL cannot be started
  */
 export async function openBackends(
   settings: Settings,
-  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
+  options: OpenOptions,
   resources: AsyncDisposableStack,
 ): Promise<Backends> {
-  const { dataFolder, databaseUrls, redis } = settings;
-  const limits = describeLimits(redis);
+  // PostgreSQL comes first: it refuses a second server on its folder.
+  const { databaseUrls, embedded, database } = await openPostgres(settings, options, resources);
+  const redis = settings.redis ?? (settings.mayRunRedis ? await openRedis(settings, options, resources) : undefined);
+  const description = { database, limits: describeLimits(redis, settings) };
+  return { databaseUrls, embedded, redis, description };
+}
+
+async function openPostgres(
+  { dataFolder, databaseUrls, reusePort }: Settings,
+  { logger, signal }: OpenOptions,
+  resources: AsyncDisposableStack,
+) {
   if (databaseUrls !== undefined) {
-    return { databaseUrls, embedded: undefined, description: { database: describeDatabase(databaseUrls), limits } };
+    return { databaseUrls, embedded: undefined, database: describeDatabase(databaseUrls) };
   }
   logger.info('starting the embedded PostgreSQL; the first time this takes some seconds');
   const embedded = await openEmbeddedPostgres(dataFolder, {
-    server: settings.reusePort ? 'shared' : 'alone',
+    server: reusePort ? 'shared' : 'alone',
     signal,
-    onRestart(failure) {
-      if (failure === undefined) logger.warn('PostgreSQL had ended, and was started again');
-      else logger.error({ err: failure }, 'PostgreSQL has ended, and could not be started again yet');
-    },
+    onEnd: () => logger.error('the embedded PostgreSQL was killed, and is not started again: restart this server'),
   });
   resources.defer(() => embedded.release());
-  const database = `embedded PostgreSQL in ${dataFolder}`;
-  return { databaseUrls: [embedded.url], embedded, description: { database, limits } };
+  return { databaseUrls: [embedded.url], embedded, database: `embedded PostgreSQL in ${dataFolder}` };
+}
+
+/** Without it, limits are counted in this process. */
+async function openRedis({ dataFolder }: Settings, { logger }: OpenOptions, resources: AsyncDisposableStack) {
+  try {
+    const embedded = await openEmbeddedRedis(dataFolder);
+    resources.defer(async () => embedded?.release());
+    return embedded?.target;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    logger.warn({ reason }, "the machine's Redis cannot be run: limits are counted in this process");
+    return undefined;
+  }
 }
 
 function describeDatabase(databaseUrls: DatabaseUrls): string {
@@ -46,12 +78,14 @@ function describeDatabase(databaseUrls: DatabaseUrls): string {
   return `PostgreSQL at ${hosts.join(',')}${new URL(databaseUrls[0]).pathname}`;
 }
 
-function describeLimits(target: RedisTarget | undefined): string {
+function describeLimits(target: RedisTarget | undefined, { dataFolder }: Settings): string {
   switch (target?.type) {
     case undefined:
       return 'in this process, lost when it ends; set REDIS_URL to keep them';
     case 'single':
       return `Redis at ${target.host}:${target.port}`;
+    case 'socket':
+      return `Redis of this machine, for trying out, in ${dataFolder}`;
     case 'cluster':
       return `Redis Cluster at ${target.nodes.map(({ host, port }) => `${host}:${port}`).join(', ')}`;
     case 'sentinel':

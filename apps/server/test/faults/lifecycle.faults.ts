@@ -55,15 +55,6 @@ describe('while a server with a database of its own runs', () => {
     expect((await first.readiness()).status).toBe(200);
   });
 
-  test('a database that dies under it is started again', async () => {
-    const keys = await first.demoKeys();
-    const url = await first.url();
-    const [postgres = Number.NaN] = first.children();
-    process.kill(postgres, 'SIGKILL');
-    await first.said(/PostgreSQL had ended, and was started again/);
-    await vi.waitFor(async () => expect(await listOrderIds(url, keys.get('enterprise'))).toHaveLength(20), PATIENTLY);
-  });
-
   test('SIGINT ends it with 0, soon, and leaves no process', () => expectEndBy('SIGINT', first));
 });
 
@@ -75,6 +66,28 @@ async function expectEndBy(signal: NodeJS.Signals, server: SpawnedServer): Promi
   expect(afterMs).toBeLessThan(10_000);
   expect(children.filter(isRunning)).toEqual([]);
 }
+
+test('a server whose database is killed says so, is not ready, and ends with 0; the next one has all data', async () => {
+  using folder = copyStarted();
+  const keys = readDemoKeys(folder.path);
+  {
+    await using server = new SpawnedServer(folder.path);
+    await server.url();
+    const [postgres = Number.NaN] = server.children();
+    process.kill(postgres, 'SIGKILL');
+    await server.said(
+      /"level":"error".*the embedded PostgreSQL was killed, and is not started again: restart this server/,
+    );
+    await vi.waitFor(async () => expect((await server.readiness()).status).toBe(503), PATIENTLY);
+    expect(JSON.stringify((await server.readiness()).report)).toMatch(/PostgreSQL is away \(.+\)/);
+    const { code, afterMs } = await server.stop();
+    expect(code, server.stderr).toBe(0);
+    expect(afterMs).toBeLessThan(10_000);
+    expect(server.children()).toEqual([]);
+  }
+  await using next = new SpawnedServer(folder.path);
+  expect(await listOrderIds(await next.url(), keys.get('enterprise'))).toHaveLength(20);
+});
 
 test('Ctrl-C in a terminal, twice, ends it with 0 too', async () => {
   using folder = copyStarted();

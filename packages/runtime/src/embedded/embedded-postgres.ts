@@ -1,17 +1,26 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
+import { SUPERUSER, stopCluster } from '../postgres/cluster.ts';
+import { makePrivate } from '../process/private-folder.ts';
+import { tryToStart } from '../process/server-process.ts';
 import { RuntimeError } from '../runtime-error.ts';
-import * as clusters from './cluster.ts';
 import { prepareDataFolder } from './data-folder.ts';
+import {
+  createEmbeddedCluster,
+  type EmbeddedCluster,
+  embeddedProgram,
+  findCluster,
+  SOCKET,
+} from './embedded-cluster.ts';
 
 /** The PostgreSQL below a data folder, shared by a server and any number of commands. */
 export interface EmbeddedPostgres {
-  /** The address, which also holds after a restart. Its role owns the schema `public`, and is no superuser. */
+  /** The address. Its role owns the schema `public`, and is no superuser. */
   readonly url: string;
   /** Does work while no other user of the database does its own exclusive work. */
   exclusively<Value>(work: () => Promise<Value>): Promise<Value>;
@@ -26,11 +35,8 @@ export interface EmbeddedPostgresOptions {
   readonly onCreate?: () => void;
   /** Registers a server that runs `alone`, or `shared` with other shared ones. @default the user is not a server */
   readonly server?: 'alone' | 'shared';
-  /**
-   * Called after PostgreSQL ended unexpectedly and was started again, with the failure if it could not be started. If this
-   * is left out, it is not started again.
-   */
-  readonly onRestart?: (failure?: unknown) => void;
+  /** Called if PostgreSQL ends while it is used, as when it is killed. It is not started again. */
+  readonly onEnd?: () => void;
   /** Aborts a start in progress, once the database is created. */
   readonly signal?: AbortSignal;
 }
@@ -48,7 +54,6 @@ const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 20;
 /** The pause before another attempt to start if another server started first or is still stopping, in milliseconds. */
 const RIVAL_PAUSE_MS = 200;
-const RESTART_PAUSE_MS = 1_000;
 /** How long the lock of a server that was killed may remain, in milliseconds. */
 const SERVER_LOCK_MS = 1_000;
 
@@ -64,7 +69,7 @@ const SERVER_LOCK_MS = 1_000;
  */
 export async function openEmbeddedPostgres(
   dataFolder: string,
-  { mayCreate = true, onCreate, server, onRestart, signal }: EmbeddedPostgresOptions = {},
+  { mayCreate = true, onCreate, server, onEnd, signal }: EmbeddedPostgresOptions = {},
 ): Promise<EmbeddedPostgres> {
   // biome-ignore lint/style/noProcessEnv: they are taken away where pg reads them
   const environment = process.env;
@@ -76,24 +81,23 @@ export async function openEmbeddedPostgres(
       throw new RuntimeError(`There is no database in ${dataFolder}, and DATABASE_URL is not set. ${advice}`);
     }
     onCreate?.();
-    await clusters.createCluster(clusters.findCluster(dataFolder)).finally(() => signal?.throwIfAborted());
+    await createEmbeddedCluster(findCluster(dataFolder)).finally(() => signal?.throwIfAborted());
   }
-  const cluster = clusters.findCluster(dataFolder);
+  const cluster = findCluster(dataFolder);
   const guard = spawnGuard(dataFolder);
   const leaving = new AbortController();
   const ending = AbortSignal.any([leaving.signal, ...(signal === undefined ? [] : [signal])]);
   let use = joinUsers(cluster, { server, mayStart: true, signal: ending });
   (await use).once('end', rejoin);
 
+  /** PostgreSQL cuts all connections when one of its processes was killed, and goes on. */
   async function rejoin(): Promise<void> {
-    if (onRestart === undefined || ending.aborted) return;
-    use = joinUsers(cluster, { server, mayStart: true, signal: ending });
+    if (ending.aborted) return;
+    use = joinUsers(cluster, { server, mayStart: false, signal: ending });
     try {
       (await use).once('end', rejoin);
-      onRestart();
-    } catch (error) {
-      if (!ending.aborted) onRestart(error);
-      setTimeout(rejoin, RESTART_PAUSE_MS).unref();
+    } catch {
+      if (!ending.aborted) onEnd?.();
     }
   }
 
@@ -123,7 +127,7 @@ export async function openEmbeddedPostgres(
 
 /** Stops PostgreSQL unless it has users. Called by the guard of a user that was killed. */
 export async function stopUnused(dataFolder: string): Promise<void> {
-  const cluster = clusters.findCluster(dataFolder);
+  const cluster = findCluster(dataFolder);
   await leaveUsers(await joinUsers(cluster, { mayStart: false }), cluster);
 }
 
@@ -135,14 +139,18 @@ interface JoinOptions {
 }
 
 /** Connects as another user. */
-async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }: JoinOptions): Promise<pg.Client> {
+async function joinUsers(cluster: EmbeddedCluster, { server, mayStart, signal }: JoinOptions): Promise<pg.Client> {
   const deadlineMs = performance.now() + START_TIMEOUT_MS;
-  let started: clusters.StartedServer | undefined;
-  let nobodyListens = !existsSync(join(cluster.socketFolder, clusters.SOCKET)); // PostgreSQL starts while the driver is loaded
+  let started: ChildProcess | undefined;
+  let nobodyListens = !existsSync(join(cluster.socketFolder, SOCKET));
   for (; ; await sleep(POLL_MS)) {
     signal?.throwIfAborted();
-    clusters.makePrivate(cluster.socketFolder, cluster.user); // otherwise others could have put a socket there
-    if (nobodyListens && mayStart) started = await start(started);
+    makePrivate(cluster.socketFolder, cluster.user); // otherwise others could have put a socket there
+    if (nobodyListens && mayStart) {
+      const loading = import('pg'); // takes as long as PostgreSQL
+      started = await tryToStart(embeddedProgram(cluster), signal);
+      await (started === undefined ? sleep(RIVAL_PAUSE_MS) : loading);
+    }
     try {
       return await connectAsUser(cluster, server);
     } catch (error) {
@@ -150,24 +158,16 @@ async function joinUsers(cluster: clusters.Cluster, { server, mayStart, signal }
       nobodyListens = hasCode(error, 'ENOENT', 'ECONNREFUSED');
       const isFull = hasCode(error, DISK_FULL);
       if ((nobodyListens && !mayStart) || isFull || performance.now() > deadlineMs) {
-        started?.stop();
+        started?.kill('SIGINT');
         throw new RuntimeError(`PostgreSQL cannot be used: ${error instanceof Error ? error.message : error}`);
       }
       // Otherwise it is starting or stopping, has too many users, or the connection broke.
     }
   }
-
-  async function start(former: typeof started): Promise<typeof started> {
-    const failure = former?.failure();
-    if (failure === undefined) return former ?? clusters.startCluster(cluster);
-    if (!failure.isPassing) throw new RuntimeError(`PostgreSQL did not start: ${failure.reason}`);
-    await sleep(RIVAL_PAUSE_MS);
-    return clusters.startCluster(cluster);
-  }
 }
 
 /** Waits while the last user stops PostgreSQL, which ends this connection. */
-async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgresOptions['server']): Promise<pg.Client> {
+async function connectAsUser(cluster: EmbeddedCluster, server: EmbeddedPostgresOptions['server']): Promise<pg.Client> {
   const client = await connect(cluster, SERVICE_ROLE).catch(async (error: unknown) => {
     if (hasCode(error, NO_SUCH_ROLE)) await createServiceRole(cluster);
     throw error; // the caller tries again, with the role that now exists
@@ -191,23 +191,27 @@ async function connectAsUser(cluster: clusters.Cluster, server: EmbeddedPostgres
   }
 }
 
-async function leaveUsers(client: pg.Client, cluster: clusters.Cluster): Promise<void> {
+async function leaveUsers(client: pg.Client, cluster: EmbeddedCluster): Promise<void> {
   const { rows } = await client.query<{ isLast: boolean }>(
     `SELECT pg_advisory_unlock_all(), pg_try_advisory_lock(${LOCKS.use}) AS "isLast"`,
   );
-  if (rows[0]?.isLast) await clusters.stopCluster(cluster);
+  if (rows[0]?.isLast) {
+    const { folder, socketFolder } = cluster;
+    if (socketFolder !== folder) rmSync(socketFolder, { recursive: true, force: true });
+    await stopCluster(cluster);
+  }
   await client.end();
 }
 
 /** The service's role owns everything in the schema, and has no other rights. */
-async function createServiceRole(cluster: clusters.Cluster): Promise<void> {
-  const client = await connect(cluster, clusters.SUPERUSER);
+async function createServiceRole(cluster: EmbeddedCluster): Promise<void> {
+  const client = await connect(cluster, SUPERUSER);
   await client
     .query(`CREATE ROLE ${SERVICE_ROLE} LOGIN; ALTER SCHEMA public OWNER TO ${SERVICE_ROLE}`)
     .finally(() => client.end());
 }
 
-async function connect(cluster: clusters.Cluster, role: string): Promise<pg.Client> {
+async function connect(cluster: EmbeddedCluster, role: string): Promise<pg.Client> {
   const { default: pg } = await import('pg'); // loaded here, because it takes a while
   const client = new pg.Client({ connectionString: urlOf(cluster, role) });
   client.on('error', () => {}); // 'end' follows
@@ -215,7 +219,7 @@ async function connect(cluster: clusters.Cluster, role: string): Promise<pg.Clie
   return client;
 }
 
-const urlOf = ({ socketFolder }: clusters.Cluster, role: string): string =>
+const urlOf = ({ socketFolder }: EmbeddedCluster, role: string): string =>
   `postgres://${role}@localhost/postgres?host=${encodeURIComponent(socketFolder)}`;
 
 const hasCode = (error: unknown, ...codes: readonly unknown[]): boolean =>

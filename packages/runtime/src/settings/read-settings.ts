@@ -108,7 +108,8 @@ const withoutFile = (name: string, names: readonly string[]): string | undefined
   names.includes(name) ? undefined : names.find((right) => right.length > 5 && name === `${right}_FILE`);
 
 /** NODE_ENV has no fixed list of values, so every common spelling is accepted. */
-const PRODUCTION = /^\s*prod(?:uction)?\s*$/i;
+export const isProduction = (environment: Environment): boolean =>
+  /^\s*prod(?:uction)?\s*$/i.test(environment['NODE_ENV'] ?? '');
 
 /** Conflicts between settings that are valid by themselves. `values` lacks settings that are invalid or not read. */
 function findConflicts(environment: Environment, values: Partial<SettingValues>): readonly string[] {
@@ -117,7 +118,7 @@ function findConflicts(environment: Environment, values: Partial<SettingValues>)
     environment[variable] !== undefined || environment[`${variable}_FILE`] !== undefined;
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
     [
-      PRODUCTION.test(environment['NODE_ENV'] ?? '') && !isNamed('DATABASE_URL'),
+      isProduction(environment) && !isNamed('DATABASE_URL'),
       'DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL',
     ],
     [

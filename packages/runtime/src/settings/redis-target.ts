@@ -3,6 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 /** The location of Redis. */
 export type RedisTarget =
   | (RedisAccess & HostAndPort & { readonly type: 'single'; readonly database: number })
+  /** One that a server runs below its data folder; no URL names it. */
+  | (RedisAccess & { readonly type: 'socket'; readonly path: string })
   /** Some nodes of a cluster; the others are found through them. */
   | (RedisAccess & { readonly type: 'cluster'; readonly nodes: readonly HostAndPort[] })
   | (RedisAccess & {

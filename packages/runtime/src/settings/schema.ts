@@ -108,7 +108,9 @@ export const settingsSchema = z.object({
         'redis://user:password@host:6379/0 (rediss:// for TLS; / ? # in a password as %2F %3F %23), several ' +
         'without /0, separated by commas, for a cluster, or redis+sentinel://host:26379,host:26379/master-name',
       meaning: 'Redis, Redis Cluster or Sentinels: [URLs, TLS, permissions](#redis)',
-      unset: 'limits in the process, lost when it ends',
+      unset:
+        'the Redis or Valkey of the machine, run below `DATA_DIR` until the server ends, for trying out; in production, ' +
+        'or if the machine has none, limits in the process',
       isSecret: true,
     },
   ),
@@ -125,7 +127,7 @@ export const settingsSchema = z.object({
   ),
   dataFolder: setting('DATA_DIR', z.string().regex(HOME_FOLDER_FREE).default('.data'), {
     mustBe: 'a folder, written out (nothing replaces ~ or $HOME)',
-    meaning: 'holds the embedded PostgreSQL and the demo keys',
+    meaning: 'holds the embedded PostgreSQL and Redis, and the demo keys',
   }),
   migrate: setting('MIGRATE', values.onOrOff.prefault('on'), {
     mustBe: 'on or off',

@@ -17,7 +17,7 @@ interface Said {
   readonly url: string;
   readonly pid: number;
   readonly error?: string;
-  readonly restarted?: boolean;
+  readonly ended?: boolean;
 }
 
 /** A process that uses the PostgreSQL below a data folder until it is stopped. */
@@ -115,9 +115,6 @@ export function isAlive(pid: number): boolean {
 /** Servers of the running test. */
 let leftovers: number[] = [];
 
-/** Registers a process that has to have ended by the end of the test. */
-export const expectToEnd = (pid: number): void => void leftovers.push(pid);
-
 interface DataFolders {
   /** Does not exist yet. */
   readonly path: string;
@@ -152,7 +149,7 @@ export function useDataFolders(): DataFolders {
 export function spawnSleep(user: { uid?: number; gid?: number } = {}): ChildProcess & AsyncDisposable {
   const identity = process.getuid?.() === 0 ? { uid: user.uid, gid: user.gid } : {};
   const child = spawn('sleep', ['60'], { stdio: 'ignore', ...identity });
-  expectToEnd(child.pid ?? 0);
+  leftovers.push(child.pid ?? 0);
   return Object.assign(child, {
     async [Symbol.asyncDispose]() {
       const exit = once(child, 'exit');

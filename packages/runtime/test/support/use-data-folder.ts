@@ -8,7 +8,7 @@ try {
   const postgres = await openEmbeddedPostgres(folder, {
     ...(roles.includes('server') && {
       server: 'alone',
-      onRestart: (failure?: unknown) => console.log(JSON.stringify({ restarted: failure === undefined })),
+      onEnd: () => console.log(JSON.stringify({ ended: true })),
     }),
   });
   const [pid] = readFileSync(join(folder, 'postgres/postmaster.pid'), 'utf8').split('\n');

@@ -24,15 +24,15 @@ export class SpawnedServer implements AsyncDisposable {
   stderr = '';
 
   /**
-   * @param environment replaces all of the test's own but PATH; ports are free ones unless it names them, and no operation
-   *   is sunset whenever the tests run
+   * @param environment replaces all of the test's own: without PATH, no Redis of the machine is run. Ports are free ones
+   *   unless it names them, and no operation is sunset whenever the tests run
    * @param main the file to run. @default the server of this tree
    */
   constructor(dataFolder: string, environment: Record<string, string> = {}, main = MAIN) {
     this.#dataFolder = dataFolder;
     // In a process group of its own, as a shell starts it, so that Ctrl-C can be sent to the group.
     this.process = spawn(process.execPath, [main], {
-      env: { PATH: process.env['PATH'], PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
+      env: { PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });

