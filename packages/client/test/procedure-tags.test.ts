@@ -15,7 +15,11 @@ const STABILITIES = ['stable', 'beta', 'experimental'] as const;
 const MARKS: readonly string[] = ['beta', 'experimental', 'deprecated'];
 
 /** Methods of the REST client that are not named by their operation. */
-const METHODS: Readonly<Record<string, string>> = { listOrdersPage: 'listOrders' };
+const METHODS: Readonly<Record<string, string>> = {
+  listOrdersPage: 'listOrders',
+  listOrderEvents: 'orderEvents',
+  getLimits: 'limits',
+};
 
 /** What a contract says about each way to call its procedure. */
 function* callsOf(name: string, contract: ProcedureContract): Generator<readonly [expression: string, shown: Shown]> {
