@@ -166,6 +166,17 @@ describe.each(PROMISED_SERVICES)('%s', (_, open) => {
       });
     });
 
+    test('are told over REST, free, while there is something left and after', async () => {
+      await using service = await open({ plan: { perMinute: 1, perDay: 100 } });
+      const { v2, listOrders } = rest(service, service.externalKey);
+      const left = async () => (await v2.limits()).minute.remaining;
+      expect([await left(), await left()]).toEqual([1, 1]);
+      await listOrders().toArray();
+      expect(await left()).toBe(0);
+      expect(await failureOf(listOrders().toArray())).toBe('rate_limit_exceeded');
+      expect(await v2.limits()).toMatchObject({ minute: { limit: 1, used: 1 }, day: { used: 1 }, ban: null });
+    });
+
     test('count each call of a batch', async () => {
       await using service = await open({ orders: ORDERS, plan: { perMinute: 10, perDay: 100 } });
       const { pets, limits } = trpc(service);
@@ -274,7 +285,32 @@ describe.each(PROMISED_SERVICES)('%s', (_, open) => {
       }
     });
 
-    test('are for internal keys, from positions that there are', async () => {
+    test('are polled with keys of every kind, page by page, from a position on', async () => {
+      await using service = await open({ orders: [{ id: 1n }, { id: 2n, status: 'shipped' }] });
+      const poll = async (query: string, key?: string) =>
+        (await send(service, 'GET', `/v2/store/order-events${query}`, key)).json();
+      expect(await poll('')).toEqual({ events: [], nextAfter: '2' });
+      await rest(service, service.externalKey).cancelOrder({ orderId: 1n });
+      const cancelled = {
+        id: '3',
+        type: 'order.cancelled',
+        orderId: '1',
+        at: expect.stringMatching(/^\d{4}-.*Z$/),
+        order: { id: '1', petId: '1', quantity: 1, complete: false, status: 'cancelled' },
+      };
+      expect(await poll('?after=2', service.readOnlyKey)).toEqual({ events: [cancelled], nextAfter: '3' });
+      expect(await poll('?after=3')).toEqual({ events: [], nextAfter: '3' });
+      const first = await poll('?after=0&limit=2', service.apiKey);
+      expect(first).toMatchObject({ events: [{ type: 'order.imported' }, { type: 'order.imported' }], nextAfter: '2' });
+      expect(await poll('?after=4')).toMatchObject({ code: 'invalid_request', status: 400 });
+
+      for await (const { id, order } of rest(service, service.readOnlyKey).v2.orderEvents({ after: '2' })) {
+        expect([id, order.status]).toEqual(['3', 'cancelled']);
+        break;
+      }
+    });
+
+    test('are followed with internal keys, from positions that there are', async () => {
       await using service = await open();
       const next = (key: string, after: string) => trpc(service, key).events({ after }).next();
       expect(await failureOf(next(service.externalKey, '0'))).toBe('insufficient_scope');

@@ -314,12 +314,20 @@ describe('Authentication', () => {
 });
 
 describe('Events', () => {
+  const CHANGES = ['order.placed', 'order.cancelled'];
+
   test('Decided: internal services follow every change of an order, over tRPC. There are no webhooks.', async () => {
     await using subscription = await subscribe(app);
-    const { id } = await placeOrder(persistence);
-    await cancel(id);
-    const types = (await subscription.take(2)).map((event) => event.split(' ')[1]);
-    expect(types).toEqual(['order.placed', 'order.cancelled']);
+    await cancel((await placeOrder(persistence)).id);
+    expect((await subscription.take(2)).map((event) => event.split(' ')[1])).toEqual(CHANGES);
+  });
+
+  test('Decided: others poll them, in the preview of v2.', async () => {
+    const poll = async (query: string): Promise<{ events: readonly { type: string }[]; nextAfter: string }> =>
+      (await app.fetch(`/v2/store/order-events${query}`)).json();
+    const { nextAfter } = await poll('');
+    await cancel((await placeOrder(persistence)).id);
+    expect((await poll(`?after=${nextAfter}`)).events.map(({ type }) => type)).toEqual(CHANGES);
   });
 });
 
