@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import type { Environment } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import type { CommandContext } from './context.ts';
@@ -16,7 +17,7 @@ export interface Invocation extends OutputStreams {
   readonly workingFolder: string;
   /** The root of the workspace. */
   readonly checkout: string;
-  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdin: Readable;
   /** Registers a function for each signal that ends the program. It returns whether the process ends at once. */
   readonly onSignal?: (receive: () => boolean) => void;
 }
