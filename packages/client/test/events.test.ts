@@ -183,7 +183,10 @@ describe('client.events()', () => {
       connections++;
       response.writeHead(200, { 'content-type': 'text/event-stream', 'x-request-id': 'request-1' }).end(message);
     });
-    const failure = await clientOf(server).events().next().catch((error: unknown) => error);
+    const failure = await clientOf(server)
+      .events()
+      .next()
+      .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ServiceError);
     expect(failure).toMatchObject({ code: 'unexpected_response', status: 200, requestId: 'request-1' });
     expect(connections).toBe(1);

@@ -167,6 +167,32 @@ test('a page with status 200 is no success, also where the service would send no
   }
 });
 
+test.each([
+  ['a page', '<title>Log in</title>', 'x'],
+  ['an object', ' {"orders":[', '{"id":1},'],
+  ['an array of objects in objects', '[{"a":{"x":{}', ',"y":{}'.repeat(5_000)],
+  ['an array of one endless text', '[{"a":"', 'x'.repeat(50_000)],
+])(
+  'a list over REST is refused as soon as it is seen to be something else, however long that is: %s',
+  async (...row) => {
+    const [, begin, piece] = row;
+    let written = 0;
+    await using endless = await startScriptedServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).write(begin);
+      const timer = setInterval(() => {
+        if (response.writableNeedDrain) return;
+        response.write(piece);
+        written += piece.length;
+      }, 5);
+      response.on('close', () => clearInterval(timer));
+    });
+    const { rest } = createPetstoreClient({ baseUrl: endless.origin, apiKey: 'k', maxRetries: 0 });
+    const failure = await failureOf(() => rest.listOrders()[Symbol.asyncIterator]().next());
+    expect(failure).toMatchObject({ constructor: ServiceError, code: 'unexpected_response', status: 200 });
+    expect(written).toBeLessThan(3_000_000);
+  },
+);
+
 type Answer = Parameters<typeof startScriptedServer>[0];
 
 const page =
