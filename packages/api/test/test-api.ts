@@ -14,6 +14,8 @@ const MIGRATED: DatabaseTemplate = {
   },
 };
 
+export const openTestDatabase = () => createTestDatabase({ template: MIGRATED });
+
 export const EXTERNAL = principal('external');
 export const INTERNAL = principal('internal');
 export const READ_ONLY = principal('external', true);
@@ -54,7 +56,7 @@ export interface TestApi extends AsyncDisposable {
 export const PETS_SUNSET_AT = new Date('2027-06-30T00:00:00Z');
 
 export async function startTestApi(): Promise<TestApi> {
-  const database = await createTestDatabase({ template: MIGRATED });
+  const database = await openTestDatabase();
   const persistence = openPersistence({ databaseUrl: database.url });
   const clock = manualClock('2026-11-20T12:00:00.000Z');
   const { orders, pets, events } = persistence;
