@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { Environment } from '@petstore/runtime';
 import type { Interruption } from './interruption.ts';
 import type { Output } from './output.ts';
@@ -9,7 +10,7 @@ export interface CommandContext {
   readonly output: Output;
   /** Reports the outcome if a signal ends the command. */
   readonly interruption: Interruption;
-  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdin: Readable;
   /** The user's working folder, to which relative paths of files are relative. */
   readonly userFolder: string;
   /** Runs work on the database, which is migrated first. */

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import type { Environment } from '@petstore/runtime';
 import { CommanderError } from 'commander';
 import type { CommandContext } from './context.ts';
@@ -16,7 +17,7 @@ export interface Invocation extends OutputStreams {
   readonly workingFolder: string;
   /** The root of the workspace. */
   readonly checkout: string;
-  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdin: Readable;
   /** Registers a function for each signal that ends the program. It returns whether the process ends at once. */
   readonly onSignal?: (receive: () => boolean) => void;
 }
@@ -57,12 +58,16 @@ async function runCommand(invocation: Invocation, context: CommandContext): Prom
     writeErr: (text) => void invocation.stderr.write(text),
   });
   try {
-    await program.parseAsync(invocation.arguments, { from: 'user' });
+    await program.parseAsync(withHelpInside(invocation.arguments), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError && error.exitCode === 0)) throw error;
     await context.output.write(help);
   }
 }
+
+/** `help orders import` becomes `orders help import`: commander's `help` takes one word, and passes over the others. */
+const withHelpInside = (words: readonly string[]): readonly string[] =>
+  words[0] === 'help' && words.length > 2 ? words.slice(1).toSpliced(-1, 0, 'help') : words;
 
 /**
  * The folder to which DATA_DIR is relative. If DATA_DIR is not set, and no server was started in this folder, the

@@ -139,15 +139,32 @@ test('headers of a list that something in between has changed are broken', async
   });
 });
 
-test('where nothing answers, a proxy of the shell that Node does not use is named', async () => {
-  const address = `http://127.0.0.1:${await findFreePort()}`;
-  const seenWith = async (environment: Record<string, string>) =>
+describe('where nothing answers, a proxy of the shell that Node does not use', () => {
+  const PROXY = 'http://127.0.0.1:9';
+  const seenAt = async (address: string, environment: Record<string, string>) =>
     (await check(['--url', address], { environment })).broken[0]?.seen;
-  const HTTPS_PROXY = 'http://127.0.0.1:9';
-  expect(await seenWith({ HTTPS_PROXY })).toMatch(
-    /HTTPS_PROXY is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only/,
-  );
-  expect(await seenWith({ HTTPS_PROXY, NODE_USE_ENV_PROXY: '1' })).not.toContain('PROXY');
+
+  test.each([
+    ['HTTPS_PROXY', 'https://shop.invalid', {}],
+    ['https_proxy', 'https://shop.invalid', { HTTP_PROXY: PROXY }],
+    ['HTTP_PROXY', 'http://shop.invalid', { HTTPS_PROXY: PROXY, NO_PROXY: 'localhost,other.invalid,op.invalid' }],
+  ])('is named: %s for %s', async (name, address, environment) => {
+    expect(await seenAt(address, { [name]: PROXY, ...environment })).toContain(`; ${name} is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only`);
+  });
+
+  test.each([
+    ['http://shop.invalid', { HTTPS_PROXY: PROXY }],
+    ['https://shop.invalid', { HTTP_PROXY: PROXY }],
+    ['https://shop.invalid', { HTTPS_PROXY: PROXY, NODE_USE_ENV_PROXY: '1' }],
+    ['https://shop.invalid', { HTTPS_PROXY: PROXY, NO_PROXY: '*' }],
+    ['https://api.shop.invalid', { HTTPS_PROXY: PROXY, NO_PROXY: 'localhost, .shop.invalid' }],
+    ['https://shop.invalid', { HTTPS_PROXY: PROXY, no_proxy: 'localhost,shop.invalid:443' }],
+    ['http://localhost:1', { HTTP_PROXY: PROXY }],
+    ['http://127.0.0.1:1', { HTTP_PROXY: PROXY }],
+    ['http://[::1]:1', { HTTP_PROXY: PROXY }],
+  ])('is not named if curl would not use it either: for %s with %o', async (address, environment) => {
+    expect(await seenAt(address, environment)).not.toContain('PROXY');
+  });
 });
 
 test('an address at which nobody answers is broken', async () => {

@@ -63,6 +63,33 @@ describe('wherever a file is cut into chunks, it reads the same', () => {
   });
 });
 
+test('the first line is found in time that grows with its length alone', async () => {
+  const line = `{"a":"${'x'.repeat(1_000_000)}"}`;
+  async function* inPieces(): AsyncGenerator<Uint8Array> {
+    for (let begin = 0; begin < line.length; begin += 1_000) yield Buffer.from(line.slice(begin, begin + 1_000));
+  }
+  const startMs = performance.now();
+  await expect(flatten(readRecords(inPieces(), SHAPE))).rejects.toThrow('line 1: more than 1,000,000 characters');
+  expect(performance.now() - startMs).toBeLessThan(5_000); // a search that starts again at each piece takes hours
+});
+
+describe('what has arrived is read while more is to come, if lines end with CR LF', () => {
+  async function* withoutEnd(...pieces: readonly string[]): AsyncGenerator<Uint8Array> {
+    for (const piece of pieces) yield Buffer.from(piece);
+    await new Promise(() => {});
+  }
+
+  test('NDJSON', async () => {
+    const records = readRecords(withoutEnd('\ufeff', '\r\n', '{"a":"1"', '}\r\n'), SHAPE);
+    expect((await records.next()).value).toEqual([{ line: 2, values: { a: '1' } }]);
+  });
+
+  test('the header of CSV', async () => {
+    const records = readRecords(withoutEnd('\ufeff', ' \r\n', 'a,', 'c\r\n', '1,2\r\n'), SHAPE);
+    await expect(records.next()).rejects.toThrow('line 2: unknown column "c"');
+  });
+});
+
 describe('a record that never ends is refused before it fills the memory', () => {
   async function* endless(head: string, chunk: string): AsyncGenerator<Uint8Array> {
     yield Buffer.from(head);

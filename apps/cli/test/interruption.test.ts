@@ -46,7 +46,7 @@ class RunningCommand {
     );
   }
 
-  type(input: string): void {
+  type(input: string | Uint8Array): void {
     this.#child.stdin.write(input);
   }
 
@@ -188,5 +188,29 @@ describe('while the database commits', () => {
       stderr: `${WAITING}Interrupted during the commit. Everything was stored, or nothing.\n`,
     });
     await openGate();
+  });
+});
+
+describe('an import that is refused ends although its writer goes on:', () => {
+  const REFUSED = [
+    ['a wrong header', 'id,colour\n1,red\n', 'unknown column "colour"'],
+    ['UTF-16', Buffer.from('id,petId\n', 'utf16le'), 'the file is UTF-16'],
+    ['a workbook', 'PK\x03\x04\n', 'the file is a workbook'],
+    ['a JSON array', '[\n', 'the file is a JSON array'],
+  ] as const;
+
+  test.each(REFUSED)('%s on standard input', async (_, input, complaint) => {
+    const command = new RunningCommand('orders', 'import', '-');
+    command.type(input);
+    expect(await command.result).toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) });
+  });
+
+  test.each(REFUSED.slice(0, 2))('%s in a named pipe', async (name, input, complaint) => {
+    const path = pathOf(name);
+    execFileSync('mkfifo', [path]);
+    await using pipe = await open(path, 'r+');
+    const command = new RunningCommand('orders', 'import', path);
+    await pipe.writeFile(input);
+    expect(await command.result).toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) });
   });
 });

@@ -2,6 +2,7 @@ import { hashApiKeyText, isApiKeyText, isValidAt } from '@petstore/domain';
 import { createTestRedis } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
+import { openFarServer } from './far-server.ts';
 import { expectKey, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
@@ -152,9 +153,10 @@ test('a key that does not exist is reported', async () => {
 });
 
 describe('the running servers', () => {
-  test('are notified of each change over Redis', async () => {
+  test.each([0, 60])('are notified of each change over Redis, also if it is far away: %i ms', async (delayMs) => {
     await using redis = await createTestRedis();
-    const environment = { REDIS_URL: redis.url, REDIS_PREFIX: 'shop:' };
+    await using far = await openFarServer(redis.url, { delayMs });
+    const environment = { REDIS_URL: far.url, REDIS_PREFIX: 'shop:' };
     const notified: string[] = [];
     const subscriber = new Redis(redis.url);
     await subscriber.subscribe('shop:petstore:api-key-changed');

@@ -24,6 +24,8 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['dance', "petstore: unknown command 'dance'"],
     ['keys dance', "unknown command 'dance'"],
     ['help dance', 'Usage: petstore [options] [command]'],
+    ['help keys dance', 'Usage: petstore keys [options] [command]'],
+    ['help dance keys', "petstore: unknown command 'dance'"],
     ['keys help dance', 'Usage: petstore keys [options] [command]'],
     ['keys create', "petstore: required option '--plan <plan>' not specified"],
     ['keys create --plan free --nmae x', "petstore: unknown option '--nmae'\n(Did you mean --name?)"],
@@ -98,7 +100,7 @@ test('help is printed in each of its forms, and ends with 0', async () => {
   for (const ways of [
     ['orders --help', 'help orders', 'orders help'],
     ['--help', 'help'],
-    ['orders import --help', 'orders help import'],
+    ['orders import --help', 'orders help import', 'help orders import'],
   ]) {
     const results = await Promise.all(ways.map((line) => petstore(line.split(' '))));
     for (const { code, stdout, stderr } of results) {

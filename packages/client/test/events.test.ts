@@ -7,6 +7,7 @@ import {
   type OrderEvent,
   PermissionError,
   type PetstoreClient,
+  ServiceError,
 } from '../src/index.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
 import { createTestClient } from './support/test-clients.ts';
@@ -169,6 +170,26 @@ describe('client.events()', () => {
     await isFollowed(fresh);
     stop.abort(new Error('enough'));
     await isFollowed(fresh, 0);
+  });
+
+  test.each([
+    ['an event', 'data: {"json":\n\n'],
+    ['an event of another format', 'data: null\n\n'],
+    ['an error', 'event: serialized-error\ndata: <html>\n\n'],
+    ['an error of another format', 'event: serialized-error\ndata: {"json":null}\n\n'],
+  ])('fails as any call if something in between has changed %s', async (_, message) => {
+    let connections = 0;
+    await using server = await startScriptedServer((_request, response) => {
+      connections++;
+      response.writeHead(200, { 'content-type': 'text/event-stream', 'x-request-id': 'request-1' }).end(message);
+    });
+    const failure = await clientOf(server)
+      .events()
+      .next()
+      .catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ServiceError);
+    expect(failure).toMatchObject({ code: 'unexpected_response', status: 200, requestId: 'request-1' });
+    expect(connections).toBe(1);
   });
 
   test('fails where trying again would not help', async () => {

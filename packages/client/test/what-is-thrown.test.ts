@@ -25,6 +25,8 @@ import {
   type UnknownErrorCode,
 } from '../src/index.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
+import { createTestClient } from './support/test-clients.ts';
+import { TestClock } from './support/test-clock.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
 let service: TestService;
@@ -167,6 +169,32 @@ test('a page with status 200 is no success, also where the service would send no
   }
 });
 
+test.each([
+  ['a page', '<title>Log in</title>', 'x'],
+  ['an object', ' {"orders":[', '{"id":1},'],
+  ['an array of objects in objects', '[{"a":{"x":{}', ',"y":{}'.repeat(5_000)],
+  ['an array of one endless text', '[{"a":"', 'x'.repeat(50_000)],
+])(
+  'a list over REST is refused as soon as it is seen to be something else, however long that is: %s',
+  async (...row) => {
+    const [, begin, piece] = row;
+    let written = 0;
+    await using endless = await startScriptedServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).write(begin);
+      const timer = setInterval(() => {
+        if (response.writableNeedDrain) return;
+        response.write(piece);
+        written += piece.length;
+      }, 5);
+      response.on('close', () => clearInterval(timer));
+    });
+    const { rest } = createPetstoreClient({ baseUrl: endless.origin, apiKey: 'k', maxRetries: 0 });
+    const failure = await failureOf(() => rest.listOrders()[Symbol.asyncIterator]().next());
+    expect(failure).toMatchObject({ constructor: ServiceError, code: 'unexpected_response', status: 200 });
+    expect(written).toBeLessThan(3_000_000);
+  },
+);
+
 type Answer = Parameters<typeof startScriptedServer>[0];
 
 const page =
@@ -247,6 +275,26 @@ test('a redirect to another origin, which takes the key away, is named', async (
       message: `The request was redirected to ${other.origin}, where it came without its key. Use that address as baseUrl.`,
     });
   }
+});
+
+test.each([
+  ['no body', '', 'connection_failed', 3],
+  ['half a line', '{"json":{"0":[[0]', 'connection_failed', 3],
+  ['an array, as without trpc-accept', '[{"result":{"data":{"json":[]}}}]', 'unexpected_response', 1],
+  ['a line of another format', '{"status":"up"}\n', 'unexpected_response', 1],
+  ['a page', '<html>\n', 'unexpected_response', 1],
+])('a list over tRPC in place of which comes %s fails as any call, and is retried if that may help', async (...row) => {
+  const [, body, code, attempts] = row;
+  let requests = 0;
+  await using server = await startScriptedServer((_, response) => {
+    requests++;
+    response.writeHead(200, { 'content-type': 'application/json', 'x-request-id': 'request-1' }).end(body);
+  });
+  const clock = new TestClock();
+  const client = createTestClient({ baseUrl: server.origin, apiKey: 'k', clock, timeoutMs: clock.timeoutMs });
+  const failure = petstoreErrorOf(await failureOf(() => client.orders.list.query()));
+  expect(failure).toMatchObject({ code, requestId: 'request-1' });
+  expect(requests).toBe(attempts);
 });
 
 /** Ends every long response in its midst as if nothing were wrong, as an HTTP/1.0 proxy would whose own source broke. */

@@ -8,7 +8,6 @@ import type { Subject } from './subject.ts';
 
 const CONNECT_MS = 3_000;
 const POLL_MS = 10;
-/** Longer than the timeout of requests: a person waits for the result. */
 const TIMEOUT_MS = 2_000;
 
 /** Redis cannot be reached, or has failed to carry out a command. */
@@ -82,23 +81,29 @@ export class RateLimitAdministration implements AsyncDisposable {
 const withAnyLimits = (name: string): Subject => ({ name, perMinute: 1, perDay: 1 });
 
 /**
- * Connects for an operator.
+ * Connects for an operator, who waits longer than a request may: 3 s for the connection, and 2 s for a command.
  *
- * @throws RedisUnavailableError, with the reason, if there is no connection within 3 s
+ * @throws RedisUnavailableError, with the reason, if there is no connection in time
  */
-export async function connectToAdministrate(
+export async function connectForOperator(
   location: RedisLocation,
   options: RedisConnectionOptions = {},
-): Promise<RateLimitAdministration> {
+): Promise<Redis | Cluster> {
   const redis = connectRedis(location, { timeoutMs: TIMEOUT_MS, ...options });
   const endMs = performance.now() + CONNECT_MS;
   while (performance.now() < endMs) {
-    if (isReady(redis)) return new RateLimitAdministration(redis);
+    if (isReady(redis)) return redis;
     await sleep(POLL_MS);
   }
   redis.disconnect();
   throw new RedisUnavailableError(`There is no connection to Redis: ${reasonOf(redis, undefined)}.`);
 }
+
+/** Connects as {@link connectForOperator} does. @throws RedisUnavailableError */
+export const connectToAdministrate = async (
+  location: RedisLocation,
+  options?: RedisConnectionOptions,
+): Promise<RateLimitAdministration> => new RateLimitAdministration(await connectForOperator(location, options));
 
 /** A cluster is `ready` when it knows its masters; commands to a node that is still connecting would fail. */
 const isReady = (redis: Redis | Cluster): boolean =>

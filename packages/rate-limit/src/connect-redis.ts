@@ -1,6 +1,14 @@
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity, connect, type TLSSocket } from 'node:tls';
-import { AbstractConnector, Cluster, type CommonRedisOptions, Redis, type StandaloneConnectionOptions } from 'ioredis';
+import {
+  AbstractConnector,
+  Cluster,
+  type CommonRedisOptions,
+  Redis,
+  type SentinelConnectionOptions,
+  SentinelConnector,
+  type StandaloneConnectionOptions,
+} from 'ioredis';
 
 /** A Redis server, by its address or its socket, a cluster, or a master that Sentinels know. */
 export type RedisLocation =
@@ -102,7 +110,12 @@ function open(
           sentinelRetryStrategy: reconnectDelayMs,
           // A demoted master refuses writes; the Sentinels know the new one.
           reconnectOnError: (error) => error.message.startsWith('READONLY'),
-          ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
+          ...(tls && {
+            Connector: TlsSentinelConnector,
+            enableTLSForSentinelMode: true,
+            sentinelTLS: tls,
+            natMap: withServerName,
+          }),
         }),
       );
     case 'cluster':
@@ -155,10 +168,17 @@ function tlsOptionsOf({ tls }: RedisCredentials, nodes: readonly HostAndPort[]):
   };
 }
 
-/**
- * Listens for all errors of a socket, whereas ioredis listens for one. Node reports two if a connection is closed during its
- * handshake, as ioredis does with those that are slow, and then its certificate is refused; the second would end the process.
- */
+/** Tells a server by which name it is called (SNI), if it is one: a server may have a certificate for each name. */
+const serverNameOf = (host: string) => (isIP(host) === 0 ? { servername: host } : {});
+
+/** Adds that name to the address of a master, with which ioredis connects. */
+function withServerName(address: string) {
+  const colon = address.lastIndexOf(':');
+  const host = address.slice(0, colon);
+  return { host, port: Number(address.slice(colon + 1)), ...serverNameOf(host) };
+}
+
+/** Connects to a single server, or to a node of a cluster. */
 class TlsConnector extends AbstractConnector {
   readonly #options: StandaloneConnectionOptions;
 
@@ -168,15 +188,32 @@ class TlsConnector extends AbstractConnector {
   }
 
   override async connect(): Promise<TLSSocket> {
-    const { host, port, tls } = this.#options;
+    const { host = '', port = 0, tls } = this.#options;
     this.connecting = true;
-    const stream = connect({ host: host ?? '', port: port ?? 0, ...tls });
-    this.stream = stream.on('error', (error) => {
+    const stream = hearAllErrors(connect({ host, port, ...serverNameOf(host), ...tls }));
+    this.stream = stream.once('error', (error) => {
       this.firstError = error;
     });
     return stream;
   }
 }
+
+/** Connects to a master that Sentinels know. */
+class TlsSentinelConnector extends SentinelConnector {
+  constructor(options: unknown) {
+    super(options as SentinelConnectionOptions); // likewise
+  }
+
+  override async connect(emit: (type: string, error: Error) => void): Promise<Socket> {
+    return hearAllErrors(await super.connect(emit));
+  }
+}
+
+/**
+ * Listens for all errors of a socket, whereas ioredis listens for one. Node reports two if a connection is closed during
+ * its handshake and then its certificate is refused, because Redis replies with an alert. The second would end the process.
+ */
+const hearAllErrors = <Stream extends Socket>(stream: Stream): Stream => stream.on('error', () => {});
 
 /** If a database cannot be selected, ioredis would go on, and count in database 0. */
 function insistOnDatabase(redis: Redis): Redis {
@@ -211,6 +248,12 @@ const MEANINGS: readonly (readonly [message: RegExp, meaning: string])[] = [
 const isSingle = (redis: Redis | Cluster): redis is Redis =>
   !(redis instanceof Cluster) && (redis.options.sentinels ?? []).length === 0;
 
+/** ioredis says this whatever the reason is, also of a certificate that it has refused. */
+const NO_SENTINEL = 'All sentinels are unreachable';
+
+const verifiesSentinels = ({ options }: Redis | Cluster): boolean =>
+  'sentinelTLS' in options && options.sentinelTLS !== undefined && options.sentinelTLS.rejectUnauthorized !== false;
+
 /**
  * Why Redis is away: its reply to a call, or why there is no connection. One short line without a secret.
  *
@@ -224,6 +267,9 @@ export function reasonOf(redis: Redis | Cluster, lastError: Error | undefined): 
     if (meaning !== undefined) return meaning;
     if (message === 'connect ETIMEDOUT' && redis.options.tls)
       return 'no reply to TLS; a server without it needs redis:';
+  }
+  if (message.startsWith(NO_SENTINEL) && verifiesSentinels(redis)) {
+    return `${NO_SENTINEL}, or their certificates are refused (tls_verify in REDIS_URL)`;
   }
   // An unknown command is quoted with its arguments: those of AUTH include a password.
   const [line = ''] = message

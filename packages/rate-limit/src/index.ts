@@ -1,6 +1,11 @@
 /** The class of every connection, for instrumentation. */
 export { Redis } from 'ioredis';
-export { connectToAdministrate, RateLimitAdministration, RedisUnavailableError } from './administration.ts';
+export {
+  connectForOperator,
+  connectToAdministrate,
+  RateLimitAdministration,
+  RedisUnavailableError,
+} from './administration.ts';
 export { BAN_DURATIONS_MS } from './algorithm.ts';
 export { countBans } from './bans.ts';
 export { type Channels, channelsOf } from './channels.ts';

@@ -24,10 +24,6 @@ export class SubjectCache<Value extends object> {
     this.#roomOf(subject).set(subject.name, value);
   }
 
-  delete(subject: Subject): void {
-    this.#roomOf(subject).delete(subject.name);
-  }
-
   values(): Value[] {
     return [...this.#known.values(), ...this.#unknown.values()];
   }

@@ -1,10 +1,14 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { createTemporaryFolder, findFreePort, SELF_SIGNED, startRedisServer } from '@petstore/testing';
-import { afterAll, describe, expect, test } from 'vitest';
+import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { createTemporaryFolder, findFreePort, PATIENTLY, SELF_SIGNED, startRedisServer } from '@petstore/testing';
+import type { Redis } from 'ioredis';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { connectRedis, connectToAdministrate, type RedisLocation, ResilientLimiter } from '../src/index.ts';
-import { ask, eventually, openLimiter, PATIENT } from './support/fault-scenario.ts';
+import { OF_ANOTHER_AUTHORITY } from './support/another-certificate.ts';
+import { ask, eventually, openLimiter, PATIENT, sleep } from './support/fault-scenario.ts';
 import { startRedisCluster } from './support/redis-cluster.ts';
 import { newKey } from './support/traffic.ts';
 
@@ -17,15 +21,22 @@ const resources = new AsyncDisposableStack();
 afterAll(() => resources.disposeAsync());
 
 const folder = resources.use(createTemporaryFolder());
-const [certFile, keyFile] = [join(folder.path, 'cert.pem'), join(folder.path, 'key.pem')];
-writeFileSync(certFile, SELF_SIGNED.cert);
-writeFileSync(keyFile, SELF_SIGNED.key);
-const TLS = {
-  'tls-cert-file': certFile,
-  'tls-key-file': keyFile,
-  'tls-ca-cert-file': certFile,
-  'tls-auth-clients': 'no',
-};
+
+/** The directives of a server with this certificate. */
+function tlsConfig(name: string, { cert, key }: typeof SELF_SIGNED) {
+  const [certFile, keyFile] = [join(folder.path, `${name}.cert`), join(folder.path, `${name}.key`)];
+  writeFileSync(certFile, cert);
+  writeFileSync(keyFile, key);
+  return {
+    'tls-cert-file': certFile,
+    'tls-key-file': keyFile,
+    'tls-ca-cert-file': certFile,
+    'tls-auth-clients': 'no',
+  };
+}
+
+const TLS = tlsConfig('trusted', SELF_SIGNED);
+const UNTRUSTED_TLS = tlsConfig('untrusted', OF_ANOTHER_AUTHORITY);
 
 /** Makes the authority of the certificates one of those that Node trusts, as NODE_EXTRA_CA_CERTS does. */
 function trustAuthority(): Disposable {
@@ -58,6 +69,59 @@ async function reasonAgainst(location: RedisLocation): Promise<string | undefine
   return awayReason;
 }
 
+/**
+ * Closes connections during their handshakes, after which the certificate is refused. Redis replies to some of them with
+ * an alert: a second error of the socket, which must not end the process.
+ */
+async function closeInHandshakes(location: RedisLocation): Promise<void> {
+  const uncaught: Error[] = [];
+  const note = (error: Error) => uncaught.push(error);
+  process.on('uncaughtException', note);
+  for (let i = 0; i < 50; i++) {
+    const redis = connectRedis(location) as Redis; // it is no cluster
+    await vi.waitUntil(() => redis.stream?.connecting === false || redis.stream?.destroyed, { interval: 1 });
+    redis.disconnect();
+  }
+  await sleep(200); // until the last alert has come
+  process.off('uncaughtException', note);
+  expect(uncaught).toEqual([]);
+}
+
+/** A server that closes each connection, having noted the name by which it was called. */
+async function startNamedServer() {
+  const names: unknown[] = [];
+  const server = createServer(SELF_SIGNED, (socket) => {
+    names.push(socket.servername);
+    socket.on('error', () => {}).destroy();
+  }).on('tlsClientError', () => {});
+  server.listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on TCP
+  return { names, port, [Symbol.dispose]: () => void server.close() };
+}
+
+/** By which name the server is called there. */
+async function nameGiven({ names }: Awaited<ReturnType<typeof startNamedServer>>, location: RedisLocation) {
+  names.length = 0;
+  const redis = connectRedis(location);
+  await vi.waitUntil(() => names.length > 0, PATIENTLY);
+  redis.disconnect();
+  return names[0];
+}
+
+test('a server is called by the name that is set, so that it can have a certificate for each; never by an address', async () => {
+  using server = await startNamedServer();
+  const { port } = server;
+  for (const [host, name] of [
+    [NAME, NAME],
+    [ADDRESS, false],
+  ] as const) {
+    const tls = 'unverified';
+    expect(await nameGiven(server, { type: 'single', host, port, database: 0, tls })).toBe(name);
+    expect(await nameGiven(server, { type: 'cluster', nodes: [{ host, port }], tls })).toBe(name);
+  }
+});
+
 describe('a single Redis over TLS', async () => {
   const port = await findFreePort();
   resources.use(await startRedisServer({ config: { ...TLS, 'tls-port': port } }));
@@ -73,6 +137,8 @@ describe('a single Redis over TLS', async () => {
     expect(await reasonAgainst(at(NAME, true))).toMatch(/^self-signed certificate/);
     await countThere(at(ADDRESS, 'unverified'));
   });
+
+  test('that replies to a handshake which is given up ends no process', () => closeInHandshakes(at(NAME, true)));
 });
 
 describe('a Redis Cluster over TLS', async () => {
@@ -111,13 +177,15 @@ describe('Sentinels and their master over TLS', async () => {
   resources.use(await startRedisServer({ config: { ...TLS, 'tls-port': masterPort } }));
   const config = { ...TLS, 'tls-port': sentinelPort, 'tls-replication': 'yes', 'sentinel resolve-hostnames': 'yes' };
   const sentinel = resources.use(await startRedisServer({ sentinel: true, config }));
-  await ask(sentinel.port, (client) => client.call('SENTINEL', 'MONITOR', MASTER_NAME, NAME, masterPort, 1));
-  const at = (host: string, tls: RedisLocation['tls']) => {
+  const at = (host: string, tls: RedisLocation['tls'], masterName = MASTER_NAME) => {
     const sentinels = [{ host, port: sentinelPort }];
-    return { type: 'sentinel', sentinels, masterName: MASTER_NAME, database: 0, tls } as const;
+    return { type: 'sentinel', sentinels, masterName, database: 0, tls } as const;
   };
+  const monitor = (masterName: string, port: number) =>
+    ask(sentinel.port, (client) => client.call('SENTINEL', 'MONITOR', masterName, NAME, port, 1));
   const announceNames = (choice: 'yes' | 'no') =>
     ask(sentinel.port, (client) => client.call('SENTINEL', 'CONFIG', 'SET', 'announce-hostnames', choice));
+  await monitor(MASTER_NAME, masterPort);
 
   test.each([
     ['name', 'yes'],
@@ -129,7 +197,24 @@ describe('Sentinels and their master over TLS', async () => {
   });
 
   test('are used whatever their certificates say only if that is chosen', async () => {
-    expect(await reasonAgainst(at(NAME, true))).toMatch(/^All sentinels are unreachable/);
+    expect(await reasonAgainst(at(NAME, true))).toMatch(/unreachable, or their certificates are refused \(tls_verify/);
+    expect(await reasonAgainst(at(NAME, 'unverified'))).toBeUndefined();
     await countThere(at(ADDRESS, 'unverified'));
+  });
+
+  test('call the master by its name', async () => {
+    using server = await startNamedServer();
+    await announceNames('yes');
+    await monitor('named', server.port);
+    expect(await nameGiven(server, at(NAME, 'unverified', 'named'))).toBe(NAME);
+  });
+
+  test('whose master replies to a handshake which is given up end no process', async () => {
+    const port = await findFreePort();
+    await using _untrusted = await startRedisServer({ config: { ...UNTRUSTED_TLS, 'tls-port': port } });
+    using _trust = trustAuthority();
+    await announceNames('yes');
+    await monitor('untrusted', port);
+    await closeInHandshakes(at(NAME, true, 'untrusted'));
   });
 });

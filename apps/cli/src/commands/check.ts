@@ -37,7 +37,7 @@ if a promise is broken.`,
     .action(async ({ url, key = keyOf(environment[KEY_VARIABLE]), json }: CheckFlags) => {
       const { checkInstallation } = await import('../check/check-installation.ts');
       const findings = [];
-      for await (const finding of checkInstallation(url, key, proxyHint(environment))) {
+      for await (const finding of checkInstallation(url, key, proxyHint(url, environment))) {
         findings.push(finding);
         const { check, ok, seen } = finding;
         // What answers may send control characters, which a terminal must not obey.
@@ -49,14 +49,20 @@ if a promise is broken.`,
       throw new ReportedError();
     });
 
-/** The variables by which programs find the proxy that leads out of a network. */
-const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
+/** A host of this machine, to which no proxy leads. */
+const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/;
 
-/** Says that Node does not go through such a proxy by itself, as curl does; empty if there is none, or it does. */
-function proxyHint(environment: Environment): string {
-  const name = PROXY_VARIABLES.find((variable) => environment[variable]);
-  if (name === undefined || environment['NODE_USE_ENV_PROXY'] === '1') return '';
-  return `; ${name} is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only`;
+/** Says that Node does not go through the proxy of the environment by itself, as curl does; empty if curl would not. */
+function proxyHint(url: string, environment: Environment): string {
+  const { protocol, hostname } = new URL(url);
+  const upper = protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY';
+  const name = [upper, upper.toLowerCase()].find((variable) => environment[variable]);
+  if (name === undefined || environment['NODE_USE_ENV_PROXY'] === '1' || LOOPBACK.test(hostname)) return '';
+  const exceptions = (environment['NO_PROXY'] || environment['no_proxy'] || '').split(/[\s,]+/).filter(Boolean);
+  const isException = exceptions.some(
+    (entry) => entry === '*' || `.${hostname}`.endsWith(`.${entry.replace(/^\*?\.|:\d+$/g, '')}`),
+  );
+  return isException ? '' : `; ${name} is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only`;
 }
 
 /** @returns the address without `/v1` and without a slash at its end. @throws UsageError */

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { addAbortSignal } from 'node:stream';
 import type { ImportItem, ImportOptions, ImportResult, ImportSource } from '@petstore/persistence';
 import type { CommandContext } from '../context.ts';
 import { ReportedError } from '../errors.ts';
@@ -29,13 +30,15 @@ export async function runImport<Value>(
   { shape, read, store }: ImportKind<Value>,
 ): Promise<void> {
   const path = file === '-' ? undefined : resolve(userFolder, file);
+  const end = new AbortController();
 
   const importRecords = async (session: Session): Promise<ImportResult> => {
     const progress = new Progress(output, 'read', path === undefined ? undefined : sizeOf(path));
     let readBytes = 0;
     let readCount = 0;
     async function* counted() {
-      for await (const chunk of path === undefined ? stdin : readInputFile(path)) {
+      const input = path === undefined ? addAbortSignal(end.signal, stdin) : readInputFile(path, end.signal);
+      for await (const chunk of input) {
         readBytes += chunk.byteLength;
         yield chunk;
       }
@@ -52,9 +55,13 @@ export async function runImport<Value>(
       progress.awaits('committing');
       interruption.beginCommit();
     };
-    const result = await store(session, records(), { skipBad, onCommit });
-    interruption.setOutcome(summaryOf(result));
-    return result;
+    try {
+      const result = await store(session, records(), { skipBad, onCommit });
+      interruption.setOutcome(summaryOf(result));
+      return result;
+    } finally {
+      end.abort(); // the writer of a file that is refused may never end it
+    }
   };
 
   interruption.setOutcome('Nothing was imported.');

@@ -11,18 +11,24 @@ export function sizeOf(path: string): number | undefined {
   return stats?.isFile() ? stats.size : undefined;
 }
 
-/** @throws CommandError if the file cannot be read */
-export async function* readInputFile(path: string): AsyncGenerator<Uint8Array> {
+/**
+ * @param signal closes the file, even while data is awaited
+ * @throws CommandError if the file cannot be read
+ */
+export async function* readInputFile(path: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
-    yield* findStats(path)?.isFIFO() ? openPipe(path) : createReadStream(path, { highWaterMark: CHUNK_BYTES });
+    const isPipe = findStats(path)?.isFIFO();
+    yield* isPipe ? openPipe(path, signal) : createReadStream(path, { highWaterMark: CHUNK_BYTES, signal });
   } catch (error) {
     throw new CommandError(`${path} cannot be read: ${describeFileError(error)}`, { cause: error });
   }
 }
 
 /** For a pipe such as `<(zcat orders.gz)`. If it were read as a file, the process could not end before data arrives. */
-const openPipe = (path: string): Socket =>
-  new Socket({ fd: openSync(path, constants.O_RDONLY | constants.O_NONBLOCK), readable: true, writable: false });
+function openPipe(path: string, signal: AbortSignal): Socket {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return new Socket({ fd, readable: true, writable: false, signal });
+}
 
 function findStats(path: string): Stats | undefined {
   try {

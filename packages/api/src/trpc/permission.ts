@@ -6,8 +6,8 @@ const INTERNAL_ONLY =
   'This procedure is for internal keys only. Ask the operator of the service for one that was created with --internal.';
 
 /**
- * Refuses a read-only key whatever changes something, and other keys than internal ones what is for these only. This is
- * decided before the input is read, so that such a key learns nothing of an order by trying to change it.
+ * Checks that the caller may call a procedure: a read-only key may call no mutation, and only internal keys may call an
+ * internal procedure. The input is not read before, so a refused key learns nothing about an order.
  *
  * @throws ApiError `insufficient_scope`
  */

@@ -1,3 +1,4 @@
+import type { PetstoreError } from '../errors.ts';
 import type { CallOptions } from '../options.ts';
 import { connectionError } from '../transport/attempt.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
@@ -45,10 +46,14 @@ export function listOf<Item>(
 /** An array that has begun: its first element stands for all objects read so far. */
 const BEGUN = '[{}';
 
+/** The maximum length of an object, in UTF-16 code units: far more than that of an order. */
+const OBJECT_LENGTH_MAX = 100_000;
+
 /**
  * Reads the objects of a JSON array as they arrive. It keeps no more than the beginning of one object.
  *
- * @throws PetstoreError if the response ends before the array, or is no array: the objects read so far are not all
+ * @throws PetstoreError if the response ends before the array, or is no array of such objects: those read so far are not
+ * all
  */
 export async function* readBatches<Item extends object>(
   response: ServiceResponse,
@@ -57,16 +62,20 @@ export async function* readBatches<Item extends object>(
   let rest = '';
   let begun = 0;
   for await (const text of texts) {
+    const isTooLong = rest.length > OBJECT_LENGTH_MAX;
     rest += text;
+    if (/^\s*[^\s[]/.test(rest)) throw notExpected(response);
     const end = rest.lastIndexOf('}') + 1;
     const batch = tryParse<Item>(`${rest.slice(0, end)}]`);
-    // That bracket was inside an object or a text, or there is none: more data is needed.
-    if (batch === undefined) continue;
+    if (batch === undefined) {
+      if (isTooLong) throw notExpected(response);
+      continue; // that bracket was inside an object or a text, or there is none: more data is needed
+    }
     rest = BEGUN + rest.slice(end);
     yield batch.slice(begun);
     begun = 1;
   }
-  if (/^\s*(\[|$)/.test(rest) && !rest.trimEnd().endsWith(']')) throw connectionError(response);
+  if (!rest.trimEnd().endsWith(']')) throw connectionError(response);
   parseObjects(rest, response);
 }
 
@@ -83,9 +92,12 @@ export function parseObjects<Item extends object>(text: string, response: Servic
   try {
     return parseInt64Objects<Item>(text);
   } catch (cause) {
-    throw response.createError('The response is not the JSON that it should be.', undefined, cause);
+    throw notExpected(response, cause);
   }
 }
+
+const notExpected = (response: ServiceResponse, cause?: unknown): PetstoreError =>
+  response.createError('The response is not the JSON that it should be.', undefined, cause);
 
 /** Reads orders page by page, each when it is needed. */
 export async function* readPages(

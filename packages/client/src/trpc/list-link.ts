@@ -1,28 +1,48 @@
 import { httpBatchStreamLink, TRPCClientError, type TRPCLink } from '@trpc/client';
-import { map } from '@trpc/server/observable';
+import { observable } from '@trpc/server/observable';
 import type { Connection } from '../connection.ts';
 import { connectionError } from '../transport/attempt.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { AppRouter } from './router.ts';
 import { transformer } from './transformer.ts';
-import { petstoreErrorOf, responseOf } from './trpc-errors.ts';
+import { petstoreErrorOf } from './trpc-errors.ts';
 import { createTrpcFetch } from './trpc-fetch.ts';
 
 /** The last link of streamed calls. Each is a separate request, which delays no other call. */
 export function createListLink(connection: Connection): TRPCLink<AppRouter> {
   const url = `${connection.options.serviceUrl}/trpc`;
-  const link = httpBatchStreamLink<AppRouter>({ url, transformer, fetch: createTrpcFetch(connection), maxItems: 1 });
-  return (runtime) => {
-    const call = link(runtime);
-    return ({ op, next }) =>
-      call({ op, next }).pipe(
-        map((envelope) => {
-          const { data } = envelope.result as { readonly data: AsyncIterable<unknown> }; // the data of a procedure that streams
-          const pieces = readPieces(data, responseOf(envelope.context), op.signal);
-          return { ...envelope, result: { type: 'data' as const, data: pieces } };
+  const fetchOnce = createTrpcFetch(connection);
+  return (runtime) =>
+    ({ op, next }) => {
+      let response: ServiceResponse | undefined;
+      // Each call has its own link, because tRPC's errors do not tell which response they concern.
+      const call = httpBatchStreamLink<AppRouter>({
+        url,
+        transformer,
+        maxItems: 1,
+        async fetch(...request) {
+          const answer = await fetchOnce(...request);
+          response = answer.source;
+          return answer;
+        },
+      })(runtime);
+      return observable((observer) =>
+        call({ op, next }).subscribe({
+          next(envelope) {
+            const { data } = envelope.result as { readonly data: AsyncIterable<unknown> }; // the data of a procedure that streams
+            observer.next({ ...envelope, result: { type: 'data', data: readPieces(data, response, op.signal) } });
+          },
+          error(error) {
+            response?.close();
+            const isKnown = petstoreErrorOf(error) !== undefined;
+            // tRPC's own error of a response that it does not understand names neither its status nor its request.
+            const unexpected = isKnown ? undefined : response?.createError(undefined, undefined, error);
+            observer.error(unexpected === undefined ? error : TRPCClientError.from(unexpected));
+          },
+          complete: observer.complete,
         }),
       );
-  };
+    };
 }
 
 /** The same pieces, with errors like those of other calls. Leaving the iteration ends the request. */

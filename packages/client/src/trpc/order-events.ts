@@ -1,4 +1,3 @@
-import type { SuperJSONResult } from 'superjson';
 import type { Connection } from '../connection.ts';
 import { PetstoreError } from '../errors.ts';
 import { connectionError } from '../transport/attempt.ts';
@@ -47,12 +46,11 @@ export async function* followOrderEvents(
     try {
       response = await open(connection, position, signal);
       for await (const { name, data, id } of readMessages(response)) {
-        if (name === 'serialized-error') throw errorOf(JSON.parse(data), response);
+        if (name === 'serialized-error') throw errorOf(data, response);
         // Named messages are tRPC's own: `connected`, and `ping`. The first `ping` comes at once, with the position.
         if (name === undefined || (name === 'ping' && id === undefined)) failures = 0;
         if (id !== undefined) position = id;
-        if (name === undefined)
-          yield transformer.deserialize(JSON.parse(data)) as OrderEvent; // by its type
+        if (name === undefined) yield eventOf(data, response);
         else if (id !== undefined) {
           begin?.(id);
           begin = undefined;
@@ -84,16 +82,26 @@ async function open({ send, options }: Connection, after: string | undefined, si
   });
   if (response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
   response.close();
+  throw errorOf(response.text, response);
+}
+
+/** @throws PetstoreError if something in between has changed the text */
+function eventOf(text: string, response: ServiceResponse): OrderEvent {
   try {
-    throw errorOf(JSON.parse(response.text).error, response);
-  } catch (error) {
-    throw error instanceof PetstoreError ? error : response.toError(); // a proxy's page, for example
+    return transformer.deserialize(JSON.parse(text)) as OrderEvent; // by its type
+  } catch (cause) {
+    throw response.createError('The response has an event that is not the JSON that it should be.', undefined, cause);
   }
 }
 
-/** @param data an error as the service encodes it */
-function errorOf(data: SuperJSONResult, response: ServiceResponse): PetstoreError {
-  return errorOfShape(transformer.deserialize(data) as TrpcErrorShape, response); // the service's format
+/** @param text of a response, or of a message; without the service's format, it is that of a proxy, for example */
+function errorOf(text: string, response: ServiceResponse): PetstoreError {
+  try {
+    const json = JSON.parse(text);
+    return errorOfShape(transformer.deserialize(json.error ?? json) as TrpcErrorShape, response);
+  } catch {
+    return response.toError();
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { httpBatchLink } from '@trpc/client';
 import type { Connection } from '../connection.ts';
+import { connectionError } from '../transport/attempt.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 
 /** The type that tRPC's links accept. */
@@ -25,8 +26,8 @@ export interface TrpcResponse {
  *
  * @param isFree whether the service counts none of the calls. @default false
  */
-export function createTrpcFetch({ send }: Connection, isFree = false): TrpcFetch {
-  return async (url, init = {}): Promise<TrpcResponse> => {
+export function createTrpcFetch({ send }: Connection, isFree = false) {
+  return async (...[url, init = {}]: Parameters<TrpcFetch>): Promise<TrpcResponse> => {
     const headers = init.headers as Record<string, string>; // tRPC's links pass a plain object
     const streams = headers['trpc-accept'] === 'application/jsonl';
     const source = await send({
@@ -62,15 +63,30 @@ function parseEnvelopes(text: string): unknown {
   }
 }
 
-const streamOf = (source: ServiceResponse): ReadableStream<Uint8Array> =>
-  new ReadableStream(
+const [LINE_FEED, BRACE] = [0x0a, 0x7b];
+
+/**
+ * The body of a streamed response, whose first line is an object. Its reader meets a PetstoreError if there is none: the
+ * body ends before, or it is an array, because `trpc-accept` was lost on the way.
+ */
+function streamOf(source: ServiceResponse): ReadableStream<Uint8Array> {
+  let hasBegun = false;
+  let hasLine = false;
+  return new ReadableStream(
     {
       async pull(controller) {
         const chunk = await source.readChunk();
-        if (chunk === undefined) controller.close();
-        else controller.enqueue(chunk);
+        if (chunk === undefined) {
+          if (!hasLine) throw connectionError(source);
+          return controller.close();
+        }
+        if (!hasBegun && chunk[0] !== BRACE) throw source.createError();
+        hasBegun = true;
+        hasLine ||= chunk.includes(LINE_FEED);
+        controller.enqueue(chunk);
       },
       cancel: () => source.close(),
     },
     { highWaterMark: 0 },
   );
+}
