@@ -17,7 +17,7 @@ const PACKAGE = resolve(import.meta.dirname, '../..');
 const { version, publishConfig } = manifest;
 /** Built by the task before this one. */
 const tarball = resolve(PACKAGE, `../../dist/release/petstore-client-${version}.tgz`);
-const REST_MAX_BYTES = 5_000;
+const REST_MAX_BYTES = 5_500;
 /** Nearly all of it is the service for tests. */
 const TARBALL_MAX_BYTES = 600_000;
 const run = promisify(execFile);
