@@ -61,7 +61,7 @@ const GUIDES: readonly Guide[] = [
     source: 'guides/client-tools.md',
     file: new URL('../../../docs/guides/client-tools.md', import.meta.url),
     subject:
-      'Code generators (codegen) and tools on this service: openapi-typescript, hey-api, orval, Postman, Prism and others. What works, how ids fare, which options to set.',
+      'Code generators (codegen) from OpenAPI: openapi-typescript and openapi-fetch step by step, and how other tools (hey-api, orval, Postman, Prism) keep ids exact.',
   },
   {
     source: 'guides/versions.md',
