@@ -149,7 +149,9 @@ describe('where nothing answers, a proxy of the shell that Node does not use', (
     ['https_proxy', 'https://shop.invalid', { HTTP_PROXY: PROXY }],
     ['HTTP_PROXY', 'http://shop.invalid', { HTTPS_PROXY: PROXY, NO_PROXY: 'localhost,other.invalid,op.invalid' }],
   ])('is named: %s for %s', async (name, address, environment) => {
-    expect(await seenAt(address, { [name]: PROXY, ...environment })).toContain(`; ${name} is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only`);
+    expect(await seenAt(address, { [name]: PROXY, ...environment })).toContain(
+      `; ${name} is set, and Node heeds it with NODE_USE_ENV_PROXY=1 only`,
+    );
   });
 
   test.each([

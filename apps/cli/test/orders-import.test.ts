@@ -313,7 +313,10 @@ describe('a file as a whole', () => {
     ],
     ['[{"id":1,"petId":1,"quantity":1}]', "the file is a JSON array; write one record on each line, as jq -c '.[]'"],
     ['\ufeff\n [\n{"id":1}\n]', 'the file is a JSON array; write one record on each line'],
-    ['sep=;\nid;petId;quantity\n1;1;1', 'line 1: only Excel reads a line with sep=; delete it. The file must be NDJSON'],
+    [
+      'sep=;\nid;petId;quantity\n1;1;1',
+      'line 1: only Excel reads a line with sep=; delete it. The file must be NDJSON',
+    ],
     ['SEP=,\nid,petId,quantity\n1,1,1', 'line 1: only Excel reads a line with sep=; delete it'],
     ['id,petId,quantity\r1,1,1', 'line 1: unknown column "quantity\\r1"'],
   ])('must be one of the formats: %j', async (text, complaint) => {

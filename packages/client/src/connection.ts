@@ -2,8 +2,8 @@ import { type CheckedOptions, checkOptions, type PetstoreClientOptions } from '.
 import { type Clock, systemClock } from './transport/clock.ts';
 import { createSend, type Send } from './transport/send.ts';
 
-/** Time and chance. Tests pass in their own. */
-export interface Surroundings {
+/** The sources of time and of random numbers. Tests pass in their own. */
+export interface Dependencies {
   /** @default the real time */
   readonly clock: Clock;
   /** Returns numbers from 0 up to, but not including, 1. @default Math.random */
@@ -11,7 +11,7 @@ export interface Surroundings {
 }
 
 /** The common base of the REST client and the tRPC client. */
-export interface Connection extends Surroundings {
+export interface Connection extends Dependencies {
   readonly options: CheckedOptions;
   readonly send: Send;
 }
@@ -19,7 +19,7 @@ export interface Connection extends Surroundings {
 /** @throws TypeError if an option is not valid */
 export function createConnection(
   options: PetstoreClientOptions,
-  { clock = systemClock, random = Math.random }: Partial<Surroundings> = {},
+  { clock = systemClock, random = Math.random }: Partial<Dependencies> = {},
 ): Connection {
   const checked = checkOptions(options);
   return { options: checked, clock, random, send: createSend(checked, clock) };

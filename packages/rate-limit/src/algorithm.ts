@@ -1,4 +1,4 @@
-import { bannedDecision, refusedDecision, statusOf } from './decision.ts';
+import { createBannedDecision, createRefusedDecision, statusOf } from './decision.ts';
 import type { RateLimitDecision, RateLimitSnapshot, RateLimitStatus } from './rate-limiter.ts';
 import type { Subject } from './subject.ts';
 
@@ -185,10 +185,10 @@ export function decide(state: State, subject: Subject, { cost, refusalsMax }: Re
     }
     const retryAtMs = refuse(state, { window, releaseAtMs, minuteOver }, now);
     if (refusalsMax === undefined || state.refusals.total <= refusalsMax) {
-      return refusedDecision(statusAt(state, subject, now), { window, releaseAtMs, retryAtMs });
+      return createRefusedDecision(statusAt(state, subject, now), { window, releaseAtMs, retryAtMs });
     }
     ban(state, now);
   }
   const inForce = { untilMs: state.bannedUntil, level: state.level };
-  return bannedDecision(statusAt(state, subject, now), inForce, { window, releaseAtMs }, isNew);
+  return createBannedDecision(statusAt(state, subject, now), inForce, { window, releaseAtMs }, isNew);
 }

@@ -110,12 +110,7 @@ function open(
           sentinelRetryStrategy: reconnectDelayMs,
           // A demoted master refuses writes; the Sentinels know the new one.
           reconnectOnError: (error) => error.message.startsWith('READONLY'),
-          ...(tls && {
-            Connector: TlsSentinelConnector,
-            enableTLSForSentinelMode: true,
-            sentinelTLS: tls,
-            natMap: withServerName,
-          }),
+          ...(tls && sentinelTlsOptions(tls)),
         }),
       );
     case 'cluster':
@@ -197,6 +192,13 @@ class TlsConnector extends AbstractConnector {
     return stream;
   }
 }
+
+const sentinelTlsOptions = (tls: ConnectionOptions) => ({
+  Connector: TlsSentinelConnector,
+  enableTLSForSentinelMode: true,
+  sentinelTLS: tls,
+  natMap: withServerName,
+});
 
 /** Connects to a master that Sentinels know. */
 class TlsSentinelConnector extends SentinelConnector {

@@ -38,7 +38,8 @@ export const statusIn = ({ atMs, minute, day }: RateLimitStatus): RateLimitStatu
 export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
   day !== undefined && day.remaining <= minute.remaining ? 'day' : 'minute';
 
-const refusalOf = (status: RateLimitStatus, { window, releaseAtMs, retryAtMs }: Release) => ({
+/** What a refusal holds whether it is a ban or not. */
+const createRefusal = (status: RateLimitStatus, { window, releaseAtMs, retryAtMs }: Release) => ({
   ...statusIn(status),
   limitingWindow: window === 'none' ? tightestWindow(status) : window,
   releaseAtMs,
@@ -49,36 +50,36 @@ const refusalOf = (status: RateLimitStatus, { window, releaseAtMs, retryAtMs }: 
 /** Whole seconds, rounded up: at least 1 for a moment in the future. */
 const secondsUntil = (timeMs: number, { atMs }: RateLimitStatus): number => Math.ceil((timeMs - atMs) / 1_000);
 
-export const refusedDecision = (status: RateLimitStatus, release: Release): RefusedDecision => ({
+export const createRefusedDecision = (status: RateLimitStatus, release: Release): RefusedDecision => ({
   outcome: 'refused',
-  ...refusalOf(status, release),
+  ...createRefusal(status, release),
 });
 
 /** The refusal by a window that is used up, until its next unit is freed. */
 export function refusedUntilReset(status: RateLimitStatus, window: WindowName): RefusedDecision {
   const { resetAtMs } = status[window] ?? status.minute;
-  return refusedDecision(status, { window, releaseAtMs: resetAtMs, retryAtMs: resetAtMs });
+  return createRefusedDecision(status, { window, releaseAtMs: resetAtMs, retryAtMs: resetAtMs });
 }
 
 /** @param release without the ban, which may end later */
-export function bannedDecision(
+export function createBannedDecision(
   status: RateLimitStatus,
   { untilMs, level }: Ban,
   release: Omit<Release, 'retryAtMs'>,
   isNew: boolean,
 ): BannedDecision {
   const releaseAtMs = Math.max(release.releaseAtMs, untilMs);
-  const refusal = refusalOf(status, { window: release.window, releaseAtMs, retryAtMs: releaseAtMs });
+  const refusal = createRefusal(status, { window: release.window, releaseAtMs, retryAtMs: releaseAtMs });
   return { outcome: 'banned', ...refusal, bannedUntilMs: untilMs, level, isNew };
 }
 
-/** The refusal of every request during a ban; `undefined` if no ban is in force. */
-export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | undefined {
+/** The refusal that any request meets during the ban of a snapshot; `undefined` if no ban is in force. */
+export function refusalByBan(snapshot: RateLimitSnapshot): BannedDecision | undefined {
   const { minute, day, ban } = snapshot;
   if (ban === undefined) return undefined;
   const releaseAtMs = Math.max(...[minute, day].map((window) => (window?.remaining === 0 ? window.resetAtMs : 0)));
   const isMinuteLast = minute.remaining === 0 && day?.remaining === 0 && minute.resetAtMs > day.resetAtMs;
-  return bannedDecision(snapshot, ban, { window: isMinuteLast ? 'minute' : 'none', releaseAtMs }, false);
+  return createBannedDecision(snapshot, ban, { window: isMinuteLast ? 'minute' : 'none', releaseAtMs }, false);
 }
 
 /**
@@ -88,11 +89,11 @@ export function bannedDecisionOf(snapshot: RateLimitSnapshot): BannedDecision | 
 export function lastKnownOf(snapshot: RateLimitSnapshot): RateLimitRefusal | LastKnownStatus {
   const { minute, day } = snapshot;
   if (day === undefined && minute.remaining === 0) return refusedUntilReset(snapshot, 'minute');
-  return bannedDecisionOf(snapshot) ?? { outcome: 'last known', ...statusIn(snapshot) };
+  return refusalByBan(snapshot) ?? { outcome: 'last known', ...statusIn(snapshot) };
 }
 
-/** A refusal as it is at a later time. */
-export const refusalAt = (refusal: RateLimitRefusal, atMs: number): RateLimitRefusal => {
+/** A remembered refusal as it is at a later time. */
+export const bringToPresent = (refusal: RateLimitRefusal, atMs: number): RateLimitRefusal => {
   const later = { atMs, retryAfterSeconds: secondsUntil(refusal.retryAtMs, { ...refusal, atMs }) };
   return refusal.outcome === 'banned' ? { ...refusal, ...later, isNew: false } : { ...refusal, ...later };
 };

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from './algorithm.ts';
-import { refusalAt, refusedUntilReset, statusIn, statusOf, type WindowUse } from './decision.ts';
+import { bringToPresent, refusedUntilReset, statusIn, statusOf, type WindowUse } from './decision.ts';
 import type { RateLimitDecision, RateLimitRefusal, RateLimitStatus, WindowName, WindowStatus } from './rate-limiter.ts';
 import type { Subject } from './subject.ts';
 
@@ -15,24 +15,36 @@ const HOLD_MS: Readonly<Record<WindowName, number>> = { minute: MINUTE.hold, day
 export class LastKnown {
   #decision: RateLimitDecision | undefined;
   #learnedAtMs = 0;
-  /** Whether Redis has lost it. Redis is then not asked until the release: it would count requests that are refused here. */
-  #isLost = false;
+  /**
+   * Whether Redis has lost the units of a used-up limit, so that the decision is one of this process. Redis is then not
+   * asked until the release: it would count requests that are refused here.
+   */
+  #hasRedisLostIt = false;
 
   /**
    * Remembers a decision and returns it. A limit that was used up stays so until its release, unless the limit has changed:
    * if Redis says that something remains, Redis has lost its data, and the request is refused.
    */
   remember(subject: Subject, decision: RateLimitDecision, nowMs: number): RateLimitDecision {
-    const before = this.#decision;
-    const usedUp = decision.outcome === 'banned' ? undefined : this.#usedUpWindow(subject, decision.atMs);
-    const isLost =
-      usedUp !== undefined &&
-      (this.#isLost || decision.outcome === 'admitted' || (decision[usedUp]?.remaining ?? 0) > 0);
-    const isRefused = isLost && before !== undefined;
-    this.#decision = isRefused ? refusedUntilReset({ ...statusIn(before), atMs: decision.atMs }, usedUp) : decision;
+    const lostWindow = this.#findLostWindow(subject, decision);
+    this.#hasRedisLostIt = lostWindow !== undefined;
+    this.#decision = lostWindow === undefined ? decision : this.#refuseAgain(lostWindow, decision);
     this.#learnedAtMs = nowMs;
-    this.#isLost = isRefused;
     return this.#decision;
+  }
+
+  /** The window that is used up as far as this process knows, but not in Redis. */
+  #findLostWindow(subject: Subject, decision: RateLimitDecision): WindowName | undefined {
+    if (decision.outcome === 'banned') return undefined;
+    const usedUp = this.#usedUpWindow(subject, decision.atMs);
+    if (usedUp === undefined) return undefined;
+    const remainsThere = decision.outcome === 'admitted' || (decision[usedUp]?.remaining ?? 0) > 0;
+    return remainsThere || this.#hasRedisLostIt ? usedUp : undefined;
+  }
+
+  /** The refusal by a used-up window of the last decision, at the time of a newer one. */
+  #refuseAgain(window: WindowName, newer: RateLimitDecision): RateLimitDecision {
+    return refusedUntilReset({ ...statusIn(this.#decision ?? newer), atMs: newer.atMs }, window);
   }
 
   /**
@@ -40,18 +52,18 @@ export class LastKnown {
    * the data of a used-up limit, or a ban is in force (for 5 s, or until it ends while Redis is away). Other requests have
    * to be counted.
    */
-  refusalAt(subject: Subject, nowMs: number, isAway: boolean): RateLimitRefusal | undefined {
+  refusalInForce(subject: Subject, nowMs: number, isAway: boolean): RateLimitRefusal | undefined {
     const decision = this.#decision;
     if (decision === undefined || decision.outcome === 'admitted') return undefined;
     if (decision.outcome === 'refused') {
-      const isUsedUp = this.#isLost || (subject.perDay === undefined && decision.minute.remaining === 0);
+      const isUsedUp = this.#hasRedisLostIt || (subject.perDay === undefined && decision.minute.remaining === 0);
       const isOfTheseLimits = decision.minute.limit === subject.perMinute && decision.day?.limit === subject.perDay;
       if (!isUsedUp || !isOfTheseLimits) return undefined;
     }
     const elapsedMs = nowMs - this.#learnedAtMs;
     const isOld = decision.outcome === 'banned' && elapsedMs >= BAN_TRUSTED_MS && !isAway;
     const atMs = decision.atMs + elapsedMs;
-    return isOld || atMs >= decision.releaseAtMs ? undefined : refusalAt(decision, atMs);
+    return isOld || atMs >= decision.releaseAtMs ? undefined : bringToPresent(decision, atMs);
   }
 
   /** Forgets a ban that has ended, but not the used units. */

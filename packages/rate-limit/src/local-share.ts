@@ -11,7 +11,7 @@ import {
   statusAt,
   type Use,
 } from './algorithm.ts';
-import { bannedDecisionOf, refusedDecision } from './decision.ts';
+import { createRefusedDecision, refusalByBan } from './decision.ts';
 import type { RateLimitDecision, RateLimitSnapshot, RateLimitStatus, WindowStatus } from './rate-limiter.ts';
 import { canEverFit, refusalsMaxOf, type Subject } from './subject.ts';
 
@@ -94,8 +94,8 @@ export class LocalShare {
     const window = cost > share.perMinute ? 'minute' : 'day';
     const retryAtMs = nowMs + BATCH_RETRY_MS;
     return (
-      bannedDecisionOf(read(this.#state, share, nowMs)) ??
-      refusedDecision(statusAt(this.#state, share, nowMs), { window, releaseAtMs: retryAtMs, retryAtMs })
+      refusalByBan(read(this.#state, share, nowMs)) ??
+      createRefusedDecision(statusAt(this.#state, share, nowMs), { window, releaseAtMs: retryAtMs, retryAtMs })
     );
   }
 

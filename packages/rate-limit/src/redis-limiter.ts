@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import DataLoader from 'dataloader';
 import { Cluster, type Redis } from 'ioredis';
 import type { Use } from './algorithm.ts';
-import { bannedDecision, refusedDecision, statusOf, type WindowUse } from './decision.ts';
+import { createBannedDecision, createRefusedDecision, statusOf, type WindowUse } from './decision.ts';
 import type { LimiterObserver, RateLimitDecision, RateLimitSnapshot, WindowName } from './rate-limiter.ts';
 import type { RedisHealth } from './redis-health.ts';
 import { refusalsMaxOf, type Subject } from './subject.ts';
@@ -149,6 +149,6 @@ export function decisionOf(row: Row, subject: Subject): RateLimitDecision {
   const [window, releaseAtMs, retryAtMs] = refusal;
   const status = statusOf(subject, atMs, minute, day);
   if (outcome === 'admitted') return { outcome, ...status };
-  if (outcome === 'refused') return refusedDecision(status, { window, releaseAtMs, retryAtMs });
-  return bannedDecision(status, { untilMs, level }, { window, releaseAtMs }, outcome === 'newly banned');
+  if (outcome === 'refused') return createRefusedDecision(status, { window, releaseAtMs, retryAtMs });
+  return createBannedDecision(status, { untilMs, level }, { window, releaseAtMs }, outcome === 'newly banned');
 }

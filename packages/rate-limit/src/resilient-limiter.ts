@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import { noteBan } from './bans.ts';
 import { reasonOf } from './connect-redis.ts';
-import { bannedDecisionOf, lastKnownOf } from './decision.ts';
+import { lastKnownOf, refusalByBan } from './decision.ts';
 import { LastKnown } from './last-known.ts';
 import { LocalShare } from './local-share.ts';
 import {
@@ -96,7 +96,7 @@ export class ResilientLimiter implements RateLimiter {
 
   check(subject: Subject, cost: number): RateLimitDecision | Promise<RateLimitDecision> {
     assertCost(subject, cost);
-    const refusal = this.#refusalOf(subject, this.isDegraded);
+    const refusal = this.#refusalInForce(subject, this.isDegraded);
     if (refusal === undefined) {
       return this.isDegraded ? this.#checkHere(subject, cost) : this.#checkInRedis(subject, cost);
     }
@@ -108,7 +108,7 @@ export class ResilientLimiter implements RateLimiter {
     if (this.isDegraded) return this.#readHere(subject);
     try {
       const snapshot = await this.#follow(this.#redis.peek(subject));
-      const ban = bannedDecisionOf(snapshot);
+      const ban = refusalByBan(snapshot);
       if (ban === undefined) this.#records.get(subject)?.last.forgetBan();
       else this.#recordOf(subject).last.remember(subject, ban, this.#steadyNowMs());
       return snapshot;
@@ -118,7 +118,7 @@ export class ResilientLimiter implements RateLimiter {
   }
 
   lastKnown(subject: Subject): RateLimitRefusal | LastKnownStatus {
-    const refusal = this.#refusalOf(subject, this.isDegraded);
+    const refusal = this.#refusalInForce(subject, this.isDegraded);
     if (refusal !== undefined) return refusal;
     if (this.isDegraded) return lastKnownOf(this.#readHere(subject));
     const last = this.#records.get(subject)?.last ?? new LastKnown();
@@ -143,8 +143,8 @@ export class ResilientLimiter implements RateLimiter {
     if (!this.isDegraded) await this.#bringAllBack(); // requests that came earlier
   }
 
-  #refusalOf(subject: Subject, isAway: boolean): RateLimitRefusal | undefined {
-    return this.#records.get(subject)?.last.refusalAt(subject, this.#steadyNowMs(), isAway);
+  #refusalInForce(subject: Subject, isAway: boolean): RateLimitRefusal | undefined {
+    return this.#records.get(subject)?.last.refusalInForce(subject, this.#steadyNowMs(), isAway);
   }
 
   async #checkInRedis(subject: Subject, cost: number): Promise<RateLimitDecision> {
@@ -159,7 +159,7 @@ export class ResilientLimiter implements RateLimiter {
       return record.last.remember(subject, decision, this.#steadyNowMs());
     } catch {
       // Meanwhile a ban may have become known.
-      return this.#refusalOf(subject, true) ?? this.#checkHere(subject, cost);
+      return this.#refusalInForce(subject, true) ?? this.#checkHere(subject, cost);
     }
   }
 

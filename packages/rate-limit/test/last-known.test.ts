@@ -1,6 +1,6 @@
 import { createTestRedis, PATIENTLY, type TestRedis } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { bannedDecisionOf, connectRedis, ResilientLimiter } from '../src/index.ts';
+import { connectRedis, ResilientLimiter, refusalByBan } from '../src/index.ts';
 import { LastKnown } from '../src/last-known.ts';
 import { movableClock, PATIENT } from './support/fault-scenario.ts';
 import { hammer } from './support/hammer.ts';
@@ -48,12 +48,12 @@ describe('an address over its limit', () => {
     const retryAtMs = decision.atMs + decision.retryAfterSeconds * 1_000;
     const lastMs = decision.releaseAtMs - decision.atMs - 1;
     for (const afterMs of [0, 1, 20_000, lastMs]) {
-      const refusal = memory.refusalAt(address, T0 + afterMs, false);
+      const refusal = memory.refusalInForce(address, T0 + afterMs, false);
       expect(refusal).toMatchObject({ outcome: 'refused', atMs: decision.atMs + afterMs });
       const seconds = Math.max(1, Math.ceil((retryAtMs - decision.atMs - afterMs) / 1_000));
       expect(refusal?.retryAfterSeconds).toBe(seconds);
     }
-    expect(memory.refusalAt(address, T0 + lastMs + 1, false)).toBeUndefined();
+    expect(memory.refusalInForce(address, T0 + lastMs + 1, false)).toBeUndefined();
     // There is room again, as the limiter itself says.
     expect(checkState(state, address, 1, decision.releaseAtMs).decision.outcome).toBe('admitted');
   });
@@ -82,7 +82,7 @@ describe('a ban', () => {
     const { bannedUntilMs } = await hammer(limiter, key);
     clock.advance(5_000); // past what is remembered of it
     expect(limiter.lastKnown(key).outcome).toBe('last known');
-    expect(bannedDecisionOf(await limiter.peek(key))).toMatchObject({ outcome: 'banned', bannedUntilMs });
+    expect(refusalByBan(await limiter.peek(key))).toMatchObject({ outcome: 'banned', bannedUntilMs });
     const before = commands();
     for (let i = 0; i < 100; i++) expect(limiter.lastKnown(key)).toMatchObject({ bannedUntilMs });
     expect(commands()).toBe(before);

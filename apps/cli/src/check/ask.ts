@@ -12,7 +12,7 @@ export class NotSeenError extends Error {
 }
 
 /** What a request has besides its method and path. */
-export interface Sent {
+export interface RequestOptions {
   /** @default none */
   readonly key?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
@@ -35,9 +35,14 @@ const TIMEOUT_MS = 30_000;
  * @param timeoutMs until the whole answer is there
  * @throws NoAnswerError
  */
-export async function send(url: string, request: string, sent: Sent, timeoutMs = TIMEOUT_MS): Promise<Response> {
+export async function send(
+  url: string,
+  request: string,
+  options: RequestOptions,
+  timeoutMs = TIMEOUT_MS,
+): Promise<Response> {
   const [method = '', path] = request.split(' ');
-  const { key, headers, body } = sent;
+  const { key, headers, body } = options;
   try {
     return await fetch(`${url}${path}`, {
       method,
@@ -52,8 +57,8 @@ export async function send(url: string, request: string, sent: Sent, timeoutMs =
 }
 
 /** Sends a request, and reads the answer. @throws NotKeptError if there is no whole answer */
-export const ask = async (url: string, request: string, sent: Sent = {}): Promise<Answer> =>
-  readAnswer(await send(url, request, sent));
+export const ask = async (url: string, request: string, options: RequestOptions = {}): Promise<Answer> =>
+  readAnswer(await send(url, request, options));
 
 /** @throws NotKeptError if the answer is not whole */
 export async function readAnswer(response: Response): Promise<Answer> {

@@ -21,19 +21,19 @@ export interface Finding {
 export async function* checkInstallation(url: string, key: string | undefined, hint: string): AsyncGenerator<Finding> {
   let isService = false;
   let isAccepted = false;
-  for (const { check, needsKey, shows, look } of CHECKS) {
-    if (!isService && shows !== 'service') {
+  for (const { check, needsKey, proves, run } of CHECKS) {
+    if (!isService && proves !== 'service') {
       yield { check: 'all other promises', ok: null, seen: 'what answers is not the service' };
       return;
     }
-    if (needsKey && (key === undefined || !(isAccepted || shows === 'key'))) {
+    if (needsKey && (key === undefined || !(isAccepted || proves === 'key'))) {
       yield { check, ok: null, seen: 'it needs a key that is accepted' };
       continue;
     }
     try {
-      yield { check, ok: true, seen: await look(url, key) };
-      isService ||= shows === 'service';
-      isAccepted ||= shows === 'key';
+      yield { check, ok: true, seen: await run(url, key) };
+      isService ||= proves === 'service';
+      isAccepted ||= proves === 'key';
     } catch (error) {
       if (!(error instanceof NotKeptError || error instanceof NotSeenError)) throw error;
       const seen = error instanceof NoAnswerError ? `${error.message}${hint}` : error.message;

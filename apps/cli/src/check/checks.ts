@@ -8,8 +8,8 @@ import {
   describeFailure,
   NotKeptError,
   NotSeenError,
+  type RequestOptions,
   readAnswer,
-  type Sent,
   send,
 } from './ask.ts';
 
@@ -18,22 +18,22 @@ export interface Check {
   readonly check: string;
   /** Whether it can be seen with a key only. */
   readonly needsKey: boolean;
-  /** What else is shown if the promise is kept: that the service answers, or that it accepts the key. @default nothing */
-  readonly shows?: 'service' | 'key' | undefined;
+  /** What else is then known: that the service itself answers, or that it accepts the key. @default nothing */
+  readonly proves?: 'service' | 'key' | undefined;
   /** @returns what was seen. @throws NotKeptError, NotSeenError */
-  readonly look: (url: string, key?: string) => Promise<string>;
+  readonly run: (url: string, key?: string) => Promise<string>;
 }
 
 /** What a request has besides its method and path, and its answer besides the outcome. */
-interface Details extends Sent, Pick<Check, 'shows'> {
-  /** The headers that the answer must have. */
-  readonly tells?: readonly string[];
-  /** Headers with the value that the service sends; `null`: it does not send them. */
-  readonly sent?: Readonly<Record<string, string | null>>;
-  /** A part of the answer's text. */
-  readonly holds?: string;
-  /** What else there is to see. @returns what was seen */
-  readonly more?: (answer: Answer, url: string, key?: string) => string | Promise<string>;
+interface Details extends RequestOptions, Pick<Check, 'proves'> {
+  /** The headers that the answer must have, with any value. */
+  readonly requiredHeaders?: readonly string[];
+  /** The values that headers of the answer must have, because the service sends them so; `null`: it sends none. */
+  readonly headerValues?: Readonly<Record<string, string | null>>;
+  /** The text that the answer must contain. */
+  readonly requiredText?: string;
+  /** Checks the answer further, perhaps by more requests. @returns what was seen */
+  readonly continueWith?: (answer: Answer, url: string, key?: string) => string | Promise<string>;
 }
 
 const LIST = '/v1/store/orders';
@@ -60,21 +60,22 @@ const byRequest =
   (needsKey: boolean) =>
   /** @param outcome see {@link Answer.outcome}; `|` stands between several */
   (check: string, methodAndPath: string, outcome: string, details: Details = {}): Check => {
-    const { shows, tells = [], sent = {}, holds = '', more, ...request } = details;
-    const look: Check['look'] = async (url, key) => {
+    const { proves, requiredHeaders = [], headerValues = {}, requiredText = '', continueWith, ...request } = details;
+    const run: Check['run'] = async (url, key) => {
       const answer = await ask(url, methodAndPath, { ...(needsKey && { key }), ...request });
       expectOutcome(answer, outcome);
-      if (!answer.text.includes(holds)) throw new NotKeptError(`${describe(answer)}, without ${holds}`);
-      const missing = tells.filter((name) => !answer.headers.has(name));
+      if (!answer.text.includes(requiredText)) throw new NotKeptError(`${describe(answer)}, without ${requiredText}`);
+      const missing = requiredHeaders.filter((name) => !answer.headers.has(name));
       if (missing.length > 0) throw new NotKeptError(`without ${missing.join(', ')}`);
-      for (const [name, value] of Object.entries(sent)) {
-        const told = answer.headers.get(name);
-        if (told !== value) throw new NotKeptError(`${name} is ${told}, and the service sent ${value ?? 'none'}`);
+      for (const [name, value] of Object.entries(headerValues)) {
+        const received = answer.headers.get(name);
+        if (received !== value)
+          throw new NotKeptError(`${name} is ${received}, and the service sent ${value ?? 'none'}`);
       }
-      if (more !== undefined) return more(answer, url, key);
-      return Object.entries(sent).map(([name, value]) => value ?? `no ${name}`)[0] ?? answer.outcome;
+      if (continueWith !== undefined) return continueWith(answer, url, key);
+      return Object.entries(headerValues).map(([name, value]) => value ?? `no ${name}`)[0] ?? answer.outcome;
     };
-    return { check, needsKey, shows, look };
+    return { check, needsKey, proves, run };
   };
 
 const open = byRequest(false);
@@ -82,38 +83,41 @@ const keyed = byRequest(true);
 
 /** All checks, in their order. Nothing that they send changes anything. */
 export const CHECKS: readonly Check[] = [
-  open('the OpenAPI document needs no key', DOCUMENT, '200', { shows: 'service', holds: '"/store/orders"' }),
+  open('the OpenAPI document needs no key', DOCUMENT, '200', { proves: 'service', requiredText: '"/store/orders"' }),
   open('the Error object refuses a request without a key', GET_LIST, NO_KEY, {
-    shows: 'service',
-    tells: ['WWW-Authenticate'],
+    proves: 'service',
+    requiredHeaders: ['WWW-Authenticate'],
   }),
-  open('the document is there as YAML', 'GET /v1/openapi.yaml', '200', { holds: 'openapi:' }),
-  open('the reference is a page', 'GET /docs', '200', { holds: '<html', headers: { accept: 'text/html' } }),
+  open('the document is there as YAML', 'GET /v1/openapi.yaml', '200', { requiredText: 'openapi:' }),
+  open('the reference is a page', 'GET /docs', '200', { requiredText: '<html', headers: { accept: 'text/html' } }),
   open('the headers of an answer arrive, and tell the limits', GET_LIST, NO_KEY, {
-    tells: ['X-Request-Id', 'Cache-Control', 'X-Content-Type-Options', ...LIMITS],
+    requiredHeaders: ['X-Request-Id', 'Cache-Control', 'X-Content-Type-Options', ...LIMITS],
   }),
   open('Authorization reaches the service', GET_LIST, '401 invalid_api_key', { key: WRONG_KEY }),
-  open('a document that is known already is 304', DOCUMENT, '200', { tells: ['ETag'], more: askAgain }),
+  open('a document that is known already is 304', DOCUMENT, '200', {
+    requiredHeaders: ['ETag'],
+    continueWith: askAgain,
+  }),
   open('browsers of other origins get no permission to read', GET_LIST, NO_KEY, {
     headers: { origin: 'https://other.invalid' },
-    sent: { 'Access-Control-Allow-Origin': null },
+    headerValues: { 'Access-Control-Allow-Origin': null },
   }),
-  open('no caller chooses its address by X-Forwarded-For', GET_LIST, NO_KEY, { more: compareAddresses }),
+  open('no caller chooses its address by X-Forwarded-For', GET_LIST, NO_KEY, { continueWith: compareAddresses }),
   keyed('the key is accepted, and its limits are told', 'GET /trpc/limits.current', '200', {
-    shows: 'key',
-    more: compareLimits,
+    proves: 'key',
+    continueWith: compareLimits,
   }),
-  keyed('HEAD is answered', `HEAD ${LIST}`, '200', { tells: ['Content-Type', ...LIMITS] }),
-  keyed('OPTIONS is answered', `OPTIONS ${LIST}`, '204', { tells: ['Allow'] }),
+  keyed('HEAD is answered', `HEAD ${LIST}`, '200', { requiredHeaders: ['Content-Type', ...LIMITS] }),
+  keyed('OPTIONS is answered', `OPTIONS ${LIST}`, '204', { requiredHeaders: ['Allow'] }),
   // A key that may only read is told so before anything is said of what it would change.
   keyed('DELETE reaches the service', `DELETE ${LIST}/${NO_ID}`, '400 invalid_request|403 insufficient_scope'),
-  keyed('an unknown method is refused', `POST ${LIST}`, '405 method_not_allowed', { tells: ['Allow'] }),
+  keyed('an unknown method is refused', `POST ${LIST}`, '405 method_not_allowed', { requiredHeaders: ['Allow'] }),
   keyed('an unknown path is refused', 'GET /v1/none', '404 route_not_found'),
   keyed(
     'the look-up of pets is announced as deprecated',
     'GET /v1/pets/-9223372036854775808',
     '404 pet_not_found|410 operation_sunset|200',
-    { tells: ['Deprecation', 'Sunset', 'Link'] },
+    { requiredHeaders: ['Deprecation', 'Sunset', 'Link'] },
   ),
   keyed('tRPC refuses another type of body', CANCEL, '415 unsupported_media_type', {
     headers: { 'content-type': 'text/plain' },
@@ -123,11 +127,13 @@ export const CHECKS: readonly Check[] = [
   ...['/v1//store/orders', '/v1/store%2Forders', '/v1/store/orders/'].map((path) =>
     keyed(`${path} is another path`, `HEAD ${path}`, '404'),
   ),
-  { check: 'the list arrives whole, with all digits of its ids', needsKey: true, look: readList },
-  keyed('the list says that nobody may keep it', `HEAD ${LIST}`, '200', { sent: { 'Cache-Control': 'no-store' } }),
+  { check: 'the list arrives whole, with all digits of its ids', needsKey: true, run: readList },
+  keyed('the list says that nobody may keep it', `HEAD ${LIST}`, '200', {
+    headerValues: { 'Cache-Control': 'no-store' },
+  }),
   // After the list, which a cache may keep.
   { ...open('the list is for nobody without a key', GET_LIST, NO_KEY), needsKey: true },
-  { check: 'an event arrives when it is sent', needsKey: true, look: awaitEvent },
+  { check: 'an event arrives when it is sent', needsKey: true, run: awaitEvent },
 ];
 
 function expectOutcome(answer: Answer, expected: string): void {

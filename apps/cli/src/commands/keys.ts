@@ -222,8 +222,11 @@ function rejectKey(reason: ApiKeyReason, id: ApiKeyId): never {
 /** Makes all servers drop the key from their caches. Without Redis, they notice the change within 5 s. */
 async function announceKeyChange({ settings }: Session, id: ApiKeyId, output: Output): Promise<void> {
   if (settings.redis === undefined) return;
-  const { publishKeyChange } = await import('../publish-key-change.ts');
-  await publishKeyChange(settings.redis, settings.redisPrefix, id).catch(() => {
+  const { channelsOf, connectForOperator } = await import('@petstore/rate-limit');
+  try {
+    const redis = await connectForOperator(settings.redis);
+    await redis.publish(channelsOf(settings.redisPrefix).apiKeyChanged, id).finally(() => redis.disconnect());
+  } catch {
     output.message('The running servers could not be notified over Redis; they will see the change within 5 s.');
-  });
+  }
 }

@@ -1,7 +1,6 @@
 import { ApiError, type Authentication, type Authenticator, type ErrorCode, type KeyLookUp } from '@petstore/api';
 import { type ApiKeyPrincipal, apiKeySubject, FREE_CALLS_PER_MINUTE } from '@petstore/domain';
 import {
-  bannedDecisionOf,
   type HeaderSource,
   InProcessLimiter,
   type RateLimitDecision,
@@ -9,6 +8,7 @@ import {
   type RateLimitRefusal,
   type RateLimitSnapshot,
   rateLimitHeaders,
+  refusalByBan,
   type Subject,
 } from '@petstore/rate-limit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -241,7 +241,7 @@ class Admission {
   async #peek(): Promise<ApiError | undefined> {
     const { limiter, metrics } = this.#control;
     const status = await limiter.peek(this.subject);
-    const ban = bannedDecisionOf(status);
+    const ban = refusalByBan(status);
     metrics.countDecision(this.#limitedCaller(), ban ?? ADMITTED);
     this.#show(ban ?? status);
     if (ban !== undefined) return refusalOf('api_key_banned');

@@ -1,10 +1,10 @@
-import { createConnection, type Surroundings } from '../../src/connection.ts';
+import { createConnection, type Dependencies } from '../../src/connection.ts';
 import type { PetstoreClient, PetstoreClientOptions, PetstoreRestClient } from '../../src/index.ts';
 import { restClientOn } from '../../src/rest/rest-client.ts';
 import { clientOn } from '../../src/trpc/trpc-client.ts';
 
-/** The options of callers, and the time and chance that only tests choose. */
-export type TestClientOptions = PetstoreClientOptions & Partial<Surroundings>;
+/** The options of callers, and the dependencies that only tests choose. */
+export type TestClientOptions = PetstoreClientOptions & Partial<Dependencies>;
 
 /** The REST client by a clock of the test's own. */
 export const createTestRestClient = (options: TestClientOptions): PetstoreRestClient =>
