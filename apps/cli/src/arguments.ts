@@ -33,7 +33,7 @@ export interface ActorFlag extends JsonFlag {
 
 /** The option of {@link ActorFlag}. */
 export const actorOption = (): Option =>
-  new Option('--as <name>', 'Name recorded in the audit')
+  new Option('--as <name>', 'Name to record in the audit trail')
     .default(actor('operator', userName()), 'your account')
     .argParser((text) => {
       const name = text.trim();

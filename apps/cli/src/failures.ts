@@ -11,7 +11,7 @@ export const isWrongSetting = (error: unknown): boolean => error instanceof Sett
 /** Why a command failed, in one line. */
 export function describeFailure(error: unknown, { isCommitting }: Pick<Interruption, 'isCommitting'>): string {
   const isUnknown = isCommitting && error instanceof StorageUnavailableError;
-  const outcome = isUnknown ? '; whether anything was stored is not known: check before you repeat it' : '';
+  const outcome = isUnknown ? '; it is unknown whether anything was stored: check before you retry' : '';
   const reason = isExpected(error) ? error.message : (describeDenial(error) ?? describeUnexpected(error));
   return `${reason}${outcome}`;
 }
@@ -29,4 +29,4 @@ const isExpected = (error: unknown): error is Error => EXPECTED.some((kind) => e
 
 /** A defect of the program: everything known about it is shown. */
 const describeUnexpected = (error: unknown): string =>
-  `an unexpected failure: ${error instanceof Error ? (error.stack ?? error.message) : error}`;
+  `unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : error}`;

@@ -35,8 +35,8 @@ export class Interruption {
     }
     this.#output.message(
       this.#isWaiting
-        ? 'Interrupted during the commit. Everything was stored, or nothing.'
-        : 'The database is committing: waiting for its response. Interrupt again to end without it.',
+        ? 'Interrupted during the commit. Either everything was stored, or nothing.'
+        : 'The database is committing: waiting for its response. Interrupt again to exit without waiting.',
     );
     const wasWaiting = this.#isWaiting;
     this.#isWaiting = true;

@@ -5,7 +5,7 @@ import module from 'node:module';
 import { join } from 'node:path';
 
 if (!existsSync(join(import.meta.dirname, '../node_modules'))) {
-  console.error('petstore: Nothing is installed yet. Run "npx --yes pnpm@12 install" first.');
+  console.error('petstore: Dependencies are not installed. Run "npx --yes pnpm@12 install" first.');
   process.exit(1);
 }
 const { requireNode } = await import('@petstore/runtime/require-node');

@@ -51,7 +51,7 @@ export async function runOnSession<Value>(
   if (databaseUrl === undefined) {
     const embedded = await openEmbeddedPostgres(settings.dataFolder, {
       mayCreate,
-      onCreate: () => output.message(`DATABASE_URL is not set: making a new database in ${settings.dataFolder}.`),
+      onCreate: () => output.message(`DATABASE_URL is not set: creating a database in ${settings.dataFolder}.`),
     });
     resources.defer(() => embedded.release());
     databaseUrl = embedded.url;
@@ -71,7 +71,7 @@ export async function runOnSession<Value>(
 export function redisOf({ redis }: StorageSettings): NonNullable<StorageSettings['redis']> {
   if (redis !== undefined) return redis;
   throw new CommandError(
-    'there is no Redis: the limits live in the memory of each server, where this command cannot see them. ' +
-      'Set REDIS_URL, for the servers too; or, to try it out, start a server on a machine with redis-server',
+    'there is no Redis: limits are kept in the memory of each server, which this command cannot read. ' +
+      'Set REDIS_URL, for the servers too; or, for a trial, start a server on a machine with redis-server',
   );
 }

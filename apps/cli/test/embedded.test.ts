@@ -46,7 +46,7 @@ const countOrders = async () => ((await call(['orders', 'list'])) as unknown[]).
 test('a command that makes the database says so, beside what it prints', () => {
   expect(making).toMatchObject({
     code: 0,
-    stderr: `DATABASE_URL is not set: making a new database in ${dataFolder}.\n`,
+    stderr: `DATABASE_URL is not set: creating a database in ${dataFolder}.\n`,
   });
   expect(JSON.parse(making.stdout)).toMatchObject({ applied: expect.any(Array) });
 });

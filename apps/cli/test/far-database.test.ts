@@ -19,7 +19,7 @@ test.each([{ delayMs: 100 }, { delayMs: 0, wakesAfterMs: 4_000 }])(
 test('connect_timeout says how long', async () => {
   await using database = await openFarServer(commandLine.url, { delayMs: 0, wakesAfterMs: 4_000 });
   const { code, stderr } = await listKeys(`${database.url}?connect_timeout=1`);
-  expect([code, stderr]).toEqual([1, 'petstore: PostgreSQL is hung (no response)\n']);
+  expect([code, stderr]).toEqual([1, 'petstore: PostgreSQL is hung (not responding)\n']);
 });
 
 test('callers of a server wait no longer for it', async () => {

@@ -155,7 +155,7 @@ describe('while the database commits', () => {
     return command;
   }
   const openGate = () => client.query(`select pg_advisory_unlock(${GATE})`);
-  const WAITING = 'The database is committing: waiting for its response. Interrupt again to end without it.\n';
+  const WAITING = 'The database is committing: waiting for its response. Interrupt again to exit without waiting.\n';
 
   test('a signal waits for the outcome', async () => {
     const command = await startCommit();
@@ -173,7 +173,7 @@ describe('while the database commits', () => {
       `select pg_terminate_backend(pid) from pg_stat_activity where query = 'commit' and datname = current_database()`,
     );
     const { code, stderr } = await command.result;
-    expect([code, stderr]).toEqual([1, expect.stringContaining('whether anything was stored is not known')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('it is unknown whether anything was stored')]);
     await openGate();
   });
 
@@ -185,7 +185,7 @@ describe('while the database commits', () => {
     expect(await command.interrupt()).toEqual({
       code: 130,
       stdout: '',
-      stderr: `${WAITING}Interrupted during the commit. Everything was stored, or nothing.\n`,
+      stderr: `${WAITING}Interrupted during the commit. Either everything was stored, or nothing.\n`,
     });
     await openGate();
   });

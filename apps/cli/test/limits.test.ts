@@ -126,7 +126,7 @@ describe('without Redis', () => {
       const args = line.replace('ID', await createFreeKey()).split(' ');
       const { code, stdout, stderr } = await commandLine.run([...args, '--json']);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toContain('there is no Redis: the limits live in the memory of each server');
+      expect(stderr).toContain('there is no Redis: limits are kept in the memory of each server');
     },
   );
 

@@ -134,7 +134,7 @@ describe('a file that is there', () => {
     writeFileSync(`${path}.left.partial`, 'half');
     for (const runId of ['planted', 'left']) {
       const failed = writeFile(planFile(path), Readable.from(['orders']), { runId });
-      await expect(failed).rejects.toThrow(/safe\.ndjson cannot be written: .*there already/);
+      await expect(failed).rejects.toThrow(/safe\.ndjson cannot be written: .*already exists/);
     }
     expect(readFileSync(other, 'utf8')).toBe('as it was');
     expect([existsSync(path), readFileSync(`${path}.left.partial`, 'utf8')]).toEqual([false, 'half']);

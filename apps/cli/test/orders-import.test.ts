@@ -72,10 +72,10 @@ test('without a status, complete means shipped, and pending otherwise', async ()
 
 describe('a bad line is reported with its number and the reason', () => {
   const GOOD = '{"id":1,"petId":1,"quantity":1}';
-  const INT64 = 'a whole number from -9223372036854775808 to 9223372036854775807, in digits alone';
-  const QUANTITY = 'a whole number from 1 to 2147483647, in digits alone';
+  const INT64 = 'a whole number from -9223372036854775808 to 9223372036854775807, in plain digits';
+  const QUANTITY = 'a whole number from 1 to 2147483647, in plain digits';
   const BAD_JSON: readonly (readonly [string, string])[] = [
-    ['{"id":2', 'not valid JSON; each line must hold a whole record'],
+    ['{"id":2', 'not valid JSON; each line must contain one whole record'],
     ['[1]', 'not a JSON object'],
     ['{"id":2,"petId":1,"quantity":1,"status":{"id":1}}', 'status must be one of pending, shipped, cancelled, not an object'],
     ['{"petId":1,"quantity":1}', `id is missing (${INT64})`],
@@ -87,8 +87,8 @@ describe('a bad line is reported with its number and the reason', () => {
     ['{"id":2,"petId":1,"quantity":2147483648}', `quantity must be ${QUANTITY}, not "2147483648"`],
     ['{"id":2,"petId":1,"quantity":1,"complete":"yes"}', 'complete must be true or false, not "yes"'],
     ['{"id":2,"petId":1,"quantity":1,"status":"placed"}', 'status must be one of pending, shipped, cancelled, not "placed"'],
-    ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"pending"}', 'an order that is complete has the status shipped and no other'],
-    ['{"petId":"one","quantity":0,"status":"placed","colour":"red"}', `unknown field "colour" (the fields are id, petId, quantity, shipDate, complete, status); id is missing (${INT64}); petId must be ${INT64}, not "one"; quantity must be ${QUANTITY}, not "0"; status must be one of pending, shipped, cancelled, not "placed"`],
+    ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"pending"}', 'a complete order must have the status shipped'],
+    ['{"petId":"one","quantity":0,"status":"placed","colour":"red"}', `unknown field "colour" (known fields: id, petId, quantity, shipDate, complete, status); id is missing (${INT64}); petId must be ${INT64}, not "one"; quantity must be ${QUANTITY}, not "0"; status must be one of pending, shipped, cancelled, not "placed"`],
   ]; // biome-ignore format: a table
   const BAD_TIMES = ['tomorrow', '2026-01-02T03:04:05', '2026-02-30T00:00:00Z', '10000-01-01T00:00:00Z'];
 
@@ -137,7 +137,7 @@ describe('a bad line is reported with its number and the reason', () => {
         { line: 9, reason: 'complete must be true or false, not "perhaps"' },
         { line: 12, reason: `petId must be ${INT64}, not "1\\""` },
         { line: 13, reason: `id must be ${INT64}, not "007"` },
-        { line: 14, reason: 'the id 1 is repeated from an earlier line' },
+        { line: 14, reason: 'the id 1 repeats that of an earlier line' },
       ],
     });
     expect(await listed()).toMatchObject([
@@ -159,7 +159,7 @@ describe('a bad line is reported with its number and the reason', () => {
   });
 
   test.each([
-    ['9.00719925474099E+15,1,1,,,', /^id must be .* in digits alone, not "9\.00719925474099E\+15"$/],
+    ['9.00719925474099E+15,1,1,,,', /^id must be .* in plain digits, not "9\.00719925474099E\+15"$/],
     ["'7,1,1,,,", /^id must be .*, not "'7"$/],
     ['"1,000",1,1,,,', /^id must be .*, not "1,000"$/],
     ['1\u00a0000,1,1,,,', /^id must be .*, not "1\\u\{a0\}000"$/],
@@ -214,7 +214,7 @@ describe('all or nothing', () => {
       read: 4,
       inserted: 2,
       rejected: [
-        { line: 2, reason: 'an order with the id 5 exists already' },
+        { line: 2, reason: 'an order with the id 5 already exists' },
         { line: 3, reason: expect.stringMatching(/^not valid JSON/) },
       ],
     });
@@ -297,11 +297,11 @@ describe('a file as a whole', () => {
     ['1,1,1,,FALSE,pending', 'line 1: unknown column "1". The file must be NDJSON'],
     ['id,petId,quan\u200btity\n', 'line 1: unknown column "quan\\u{200b}tity"'],
     ['ID,id,petId,quantity\n', 'line 1: duplicate column id'],
-    ['id,petId,quantity\n="1",1,1', 'line 2: a quote is in the wrong place'],
+    ['id,petId,quantity\n="1",1,1', 'line 2: misplaced quote'],
     ['id,id,petId,quantity\n', 'line 1: duplicate column id'],
     ['\n\nid,quantity\n1,1', 'line 3: column petId is missing'],
-    ['id,petId,quantity\n1,"1,1\n2,1,1\n', 'line 2: a quote opens on this line and is not closed'],
-    ['id,petId,quantity\n\n1,5" nail,1\n2,"1,1\n', 'line 3: a quote is in the wrong place'],
+    ['id,petId,quantity\n1,"1,1\n2,1,1\n', 'line 2: a quote that opens on this line is not closed'],
+    ['id,petId,quantity\n\n1,5" nail,1\n2,"1,1\n', 'line 3: misplaced quote'],
     [Buffer.from('\ufeffid,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
     [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
     ['PK\x03\x04\x14\0', 'the file is a workbook (.xlsx, .ods) or a zip archive; save the sheet as CSV in UTF-8'],
@@ -344,8 +344,8 @@ test('pets are imported, and bad ones reported', async () => {
     read: 6,
     inserted: 3,
     rejected: [
-      { line: 6, reason: 'name is missing (a text of one character or more, none of them NUL)' },
-      { line: 7, reason: 'the id 1 is repeated from an earlier line' },
+      { line: 6, reason: 'name is missing (a text of at least one character, without NUL)' },
+      { line: 7, reason: 'the id 1 repeats that of an earlier line' },
       { line: 8, reason: expect.stringMatching(/^id must be a whole number .*, not "x"$/) },
     ],
   });

@@ -31,7 +31,7 @@ test.each([
   });
   const stderr = expect.stringMatching(
     new RegExp(
-      `^petstore: permission denied for ${object}; it takes a role like petstore_server \\(docs/operations.md, "Roles"\\)\\n$`,
+      `^petstore: permission denied for ${object}; it needs a role like petstore_server \\(docs/operations.md, "Roles"\\)\\n$`,
     ),
   );
   expect(result).toEqual({ code: 1, stdout: '', stderr });

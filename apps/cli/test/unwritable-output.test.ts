@@ -25,7 +25,7 @@ beforeAll(async () => {
 const OUTPUTS = [
   { path: () => pathOf('read-only'), flags: 'r', reason: '' },
   ...(process.platform === 'linux'
-    ? [{ path: () => '/dev/full', flags: 'w', reason: 'no space is left on the disk' }]
+    ? [{ path: () => '/dev/full', flags: 'w', reason: 'no space left on the disk' }]
     : []),
 ];
 

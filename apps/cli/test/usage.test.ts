@@ -192,11 +192,11 @@ describe('what cannot be done ends with 1, one line and an empty standard output
 
   test('where a file cannot be read or written', async () => {
     const cases = [
-      [['orders', 'import', 'nowhere.csv'], 'nowhere.csv cannot be read: there is no such file'],
+      [['orders', 'import', 'nowhere.csv'], 'nowhere.csv cannot be read: no such file'],
       [['orders', 'import', '.'], 'cannot be read: it is a folder'],
       [['orders', 'import', '/dev/null/x.csv'], '/dev/null/x.csv cannot be read'],
       [['orders', 'export', '.'], 'cannot be written: it is a folder'],
-      [['orders', 'export', 'no/such/folder.csv'], 'cannot be written: there is no such file or folder'],
+      [['orders', 'export', 'no/such/folder.csv'], 'cannot be written: no such file or folder'],
     ] as const;
     for (const [args, complaint] of cases) {
       const { code, stdout, stderr } = await commandLine.run([...args, '--json'], {
@@ -246,7 +246,7 @@ describe('migrate', () => {
       );
       const { code, stdout, stderr } = await petstore(['migrate', '--status'], { environment });
       expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).toContain('behind   the sequence key_events_id_seq (it gives ids that are in use)\n');
+      expect(stdout).toContain('behind   the sequence key_events_id_seq (it generates ids that are in use)\n');
       const { stdout: json } = await petstore(['migrate', '--status', '--json'], { environment });
       expect(JSON.parse(json)).toMatchObject({ pending: [], sequencesBehind: ['key_events_id_seq'] });
       expect((await petstore(['orders', 'list'], { environment })).code).toBe(0);

@@ -225,7 +225,7 @@ describe.each(PROMISED_SERVICES)('%s', (_, open) => {
       expect((await orders.place.mutate(request)).id).not.toBe(placed.id);
     });
 
-    test('refuses internal procedures to other keys, changes to keys that may only read, and wrong inputs', async () => {
+    test('refuses internal procedures to other keys, changes to read-only keys, and wrong inputs', async () => {
       await using service = await open({ orders: ORDERS });
       const request = { petId: 7n, quantity: 3 };
       expect(await failureOf(trpc(service, service.externalKey).orders.place.mutate(request))).toBe(

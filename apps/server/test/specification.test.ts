@@ -262,7 +262,7 @@ describe('Endpoints', () => {
       await expectError(await cancel(id), 'invalid_request');
     });
 
-    test('Decided: 403: a key that may only read cancels nothing.', async () => {
+    test('Decided: 403: a read-only key cancels nothing.', async () => {
       const { id } = await placeOrder(persistence);
       const { text } = await createKey(persistence, { readOnly: true });
       await expectError(await cancel(id, text), 'insufficient_scope');

@@ -22,8 +22,7 @@ export const ERROR_CATALOGUE = {
   insufficient_scope: {
     status: 403,
     trpcCode: 'FORBIDDEN',
-    message:
-      'This API key may only read. Ask the operator of the service for one that was created without --read-only.',
+    message: 'This API key is read-only. Ask the operator of the service for one that was created without --read-only.',
   },
   order_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no order with this id.' },
   pet_not_found: { status: 404, trpcCode: 'NOT_FOUND', message: 'There is no pet with this id.' },
@@ -31,7 +30,7 @@ export const ERROR_CATALOGUE = {
   method_not_allowed: {
     status: 405,
     trpcCode: 'METHOD_NOT_SUPPORTED',
-    message: 'This path does not support the method. The Allow header lists those that it does.',
+    message: 'This path does not support the request method. The Allow header lists the supported methods.',
   },
   request_timeout: { status: 408, trpcCode: 'TIMEOUT', message: 'The request was not received in time.' },
   order_already_shipped: {
@@ -46,13 +45,18 @@ export const ERROR_CATALOGUE = {
     status: 409,
     trpcCode: 'CONFLICT',
     message:
-      'The idempotency key was used to place another order. Make a new key for each order, and repeat it unchanged.',
+      'The idempotency key was already used for a different order. Use a new key for each order, and retry it unchanged.',
   },
-  operation_sunset: { status: 410, trpcCode: 'NOT_FOUND', message: 'This operation is past its sunset date.' },
+  operation_sunset: {
+    status: 410,
+    trpcCode: 'NOT_FOUND',
+    message: 'This deprecated operation is past its sunset date and no longer available.',
+  },
   events_expired: {
     status: 410,
     trpcCode: 'NOT_FOUND',
-    message: 'Events after this position have been deleted. Read the orders anew, and follow events from now on.',
+    message:
+      'Events after this position have expired. List the orders again, then follow events from the current position.',
   },
   payload_too_large: { status: 413, trpcCode: 'PAYLOAD_TOO_LARGE', message: 'The request body is too large.' },
   unsupported_media_type: {
@@ -69,14 +73,14 @@ export const ERROR_CATALOGUE = {
   too_many_in_flight: {
     status: 429,
     trpcCode: 'TOO_MANY_REQUESTS',
-    message: 'Too many requests are in flight at once. Retry when one of them has ended.',
+    message: 'Too many concurrent requests are in flight. Retry when one of them has completed.',
   },
   api_key_banned: {
     status: 429,
     trpcCode: 'TOO_MANY_REQUESTS',
     message:
-      'The API key is temporarily banned because requests continued during Retry-After. Retry after the time in the ' +
-      'Retry-After header.',
+      'The API key is temporarily banned because requests continued before the time in Retry-After had passed. Retry ' +
+      'after the time in the Retry-After header.',
   },
   headers_too_large: { status: 431, trpcCode: 'BAD_REQUEST', message: 'The request headers are too large.' },
   internal_error: { status: 500, trpcCode: 'INTERNAL_SERVER_ERROR', message: 'An internal error occurred.' },

@@ -9,7 +9,7 @@ import { ApiError } from './api-error.ts';
 export const int64 = (description: string) =>
   z
     .int64({
-      error: `must be a 64-bit integer, from ${INT64_MIN} to ${INT64_MAX} (over tRPC a bigint, in a URL plain decimal digits)`,
+      error: `must be a 64-bit integer, from ${INT64_MIN} to ${INT64_MAX} (a bigint over tRPC, plain decimal digits in a URL)`,
     })
     .meta({ description });
 
@@ -23,7 +23,7 @@ export const int64Text = (description: string) =>
 
 /** The message for a path parameter that is not a 64-bit integer. */
 export const int64Complaint = (parameter: string): string =>
-  `${parameter}: must be a 64-bit integer in plain decimal digits, such as 42, without sign "+", leading zeros or blanks.`;
+  `${parameter}: must be a 64-bit integer in plain decimal digits, such as 42, without a plus sign, leading zeros or blanks.`;
 
 /**
  * Reads a path parameter. Its schema does not coerce it, because that schema would then accept more over tRPC, too.

@@ -33,7 +33,7 @@ const procedures = {
     current: getCurrentLimits,
   },
   pets: {
-    /** @deprecated Nothing replaces it, because the service is about orders. Its responses say when it ends. */
+    /** @deprecated There is no replacement, because the service is about orders. The `Sunset` header says when it ends. */
     get: getPet,
   },
   v2: {

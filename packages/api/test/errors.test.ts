@@ -104,7 +104,7 @@ describe('whatever is thrown', () => {
     expect(message).not.toContain('secret');
     const unknown = schema.safeParse({ a: 1, b: 1, c: 1, d: 1, e: 1, f: 'x', secret: 1 }).error;
     expect(toErrorResponse(new TRPCError({ code: 'BAD_REQUEST', cause: unknown })).message).toBe(
-      'The input: holds a field that is not known.',
+      'The input: contains an unknown field.',
     );
   });
 });

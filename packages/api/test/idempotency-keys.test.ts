@@ -38,7 +38,7 @@ describe('an order that is placed again with its idempotency key', () => {
 test.each(['cancel', 'ship', 'complete'] as const)('%s takes no idempotency key', async (command) => {
   const { id: orderId } = await internal().place(order);
   const input = { orderId, idempotencyKey: 'once' };
-  await expect(internal()[command](input)).rejects.toThrow(/may only hold orderId/);
+  await expect(internal()[command](input)).rejects.toThrow(/may only contain orderId/);
   expect(await internal().get({ orderId })).toMatchObject({ status: 'pending' });
 });
 

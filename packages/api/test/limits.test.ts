@@ -37,7 +37,7 @@ describe('limits.current', () => {
       day: { ...day, reset: day?.reset.toISOString() },
       ...others,
     });
-    await expect(api.callRest('getLimits', {}, 'x=1')).rejects.toThrow('which takes none');
+    await expect(api.callRest('getLimits', {}, 'x=1')).rejects.toThrow('This operation accepts no query parameters.');
   });
 
   test('shows what is used although the plan was lowered below it', async () => {

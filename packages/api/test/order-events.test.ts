@@ -63,7 +63,7 @@ describe('changes of orders to poll', () => {
     readEvents.mockRestore();
   });
 
-  const AFTER = 'after: must be the id of an event, or 0 for the beginning of what is kept.';
+  const AFTER = 'after: must be the id of an event, or 0 for the beginning of the retained events.';
   const LIMIT = 'limit: must be a whole number from 1 to 1000.';
   test.each<[string, string]>([
     ['after=', AFTER],
@@ -72,13 +72,16 @@ describe('changes of orders to poll', () => {
     ['after=1.0', AFTER],
     ['after=9223372036854775808', AFTER],
     ['after=now', AFTER],
-    ['after=4', 'after: no event has been given this id yet. Use the id of an event, or 0 for the beginning.'],
+    [
+      'after=4',
+      'after: no event has this id yet. Use the id of an event, or 0 for the beginning of the retained events.',
+    ],
     ['limit=0', LIMIT],
     ['limit=1001', LIMIT],
     ['limit=1.5', LIMIT],
     ['limit=', LIMIT],
-    ['after=1&after=2', 'after: may be given once.'],
-    ['since=1', 'since: is no parameter of this operation, which takes after, limit.'],
+    ['after=1&after=2', 'after: may be given only once.'],
+    ['since=1', 'since: unknown parameter. This operation accepts after, limit.'],
   ])('are refused for %s', async (query, message) => {
     const error = await get(query).catch(toApiError);
     expect(error).toMatchObject({ errorCode: 'invalid_request', message });

@@ -67,15 +67,15 @@ describe('over tRPC', () => {
     [{ status: [] }, 'status: must be one or more of pending, shipped, cancelled.'],
     [
       { status: ['complete', 'sold'] },
-      'status: must be one of pending, shipped, cancelled (in a query several are written one by one, as in status=pending&status=shipped).',
+      'status: must be one of pending, shipped, cancelled (in a query, repeat the parameter for several: status=pending&status=shipped).',
     ],
     [{ petId: 2n ** 63n }, 'petId: must be a 64-bit integer'],
     [{ complete: 'true' }, 'complete: must be true or false.'],
     [{ shipDateFrom: '2026-12-01T00:00:00Z' }, 'shipDateFrom: must be a time from 0001-01-01'],
     [{ shipDateTo: new Date('+010000-01-01T00:00:00Z') }, 'shipDateTo: must be a time from 0001-01-01'],
     [{ shipDateFrom: SHIP_DATE, shipDateTo: SHIP_DATE }, 'shipDateTo: must be later than shipDateFrom.'],
-    [{ cursor: 'x' }, 'cursor: must be one that a page of the same filters gave.'],
-    [{ page: 2 }, 'may only hold status, petId, complete, shipDateFrom, shipDateTo, limit, cursor.'],
+    [{ cursor: 'x' }, 'cursor: must be a cursor returned by this operation for the same filters.'],
+    [{ page: 2 }, 'may only contain status, petId, complete, shipDateFrom, shipDateTo, limit, cursor.'],
   ])('%o is refused', async (input, message) => {
     const error = await list(input).catch(toApiError);
     expect(error).toMatchObject({ errorCode: 'invalid_request', message: expect.stringContaining(message) });
@@ -164,11 +164,11 @@ describe('over REST', () => {
     ['limit=many', 'limit: must be a whole number from 1 to 1000.'],
     [
       'status=pending,shipped',
-      'status: must be one of pending, shipped, cancelled (in a query several are written one by one, as in status=pending&status=shipped).',
+      'status: must be one of pending, shipped, cancelled (in a query, repeat the parameter for several: status=pending&status=shipped).',
     ],
     ['petId=0x7', 'petId: must be a 64-bit integer'],
     ['complete=1', 'complete: must be true or false.'],
-    ['shipDateFrom=2026-12-01', 'in a query RFC 3339 with Z or an offset'],
+    ['shipDateFrom=2026-12-01', 'in a query, RFC 3339 with Z or an offset'],
     [
       'shipDateFrom=2027-01-01T00:00:00Z&shipDateTo=2026-01-01T00:00:00Z',
       'shipDateTo: must be later than shipDateFrom.',
@@ -195,7 +195,7 @@ describe('a cursor', () => {
     ]) {
       await expect(get(`${others}&cursor=${cursor}`)).rejects.toMatchObject({
         errorCode: 'invalid_request',
-        message: 'cursor: must be one that a page of the same filters gave.',
+        message: 'cursor: must be a cursor returned by this operation for the same filters.',
       });
     }
     // How many orders a page holds is no filter.

@@ -42,33 +42,31 @@ describe('a query', () => {
   });
 
   test.each(['limit=1&limit=2', 'limit=1&limit=1', 'text=&text=', 'limit=x&limit=y'])(
-    '%s is refused: what is no list may be given once',
+    '%s is refused: what is no list may be given only once',
     (query) => {
-      expect(() => read(query)).toThrow(/^(?:limit|text): may be given once\.$/);
+      expect(() => read(query)).toThrow(/^(?:limit|text): may be given only once\.$/);
     },
   );
 
   test.each([
-    ['page=2', 'page: is'],
-    ['Limit=2', 'Limit: is'],
-    ['filter[status]=pending', 'filter[status]: is'],
-    ['pso_live_abcd1234=1', 'The query: holds what is'],
-    ['pso_live_abcd1234[]=pending', 'The query: holds what is'],
-    ['__proto__=1', '__proto__: is'],
-    ['constructor=1', 'constructor: is'],
-    ['=1', 'The query: holds what is'],
+    ['page=2', 'page: unknown parameter.'],
+    ['Limit=2', 'Limit: unknown parameter.'],
+    ['filter[status]=pending', 'filter[status]: unknown parameter.'],
+    ['pso_live_abcd1234=1', 'The query contains an unknown parameter.'],
+    ['pso_live_abcd1234[]=pending', 'The query contains an unknown parameter.'],
+    ['__proto__=1', '__proto__: unknown parameter.'],
+    ['constructor=1', 'constructor: unknown parameter.'],
+    ['=1', 'The query contains an unknown parameter.'],
   ])('%s is refused with the parameters that there are', (query, start) => {
-    expect(() => read(query)).toThrow(
-      `${start} no parameter of this operation, which takes petId, limit, complete, from, text, status.`,
-    );
+    expect(() => read(query)).toThrow(`${start} This operation accepts petId, limit, complete, from, text, status.`);
   });
 
   test.each([
     [
       'status[]=pending',
-      'status[]: is written without brackets, and once for each of several values: status=A&status=B.',
+      'status[]: must be written without brackets; repeat it for several values: status=A&status=B.',
     ],
-    ['limit[]=5', 'limit[]: is written without brackets.'],
+    ['limit[]=5', 'limit[]: must be written without brackets.'],
   ])('%s is refused with how it is written', (query, message) => {
     expect(() => read(query)).toThrow(message);
   });
@@ -107,5 +105,5 @@ describe('a query', () => {
 });
 
 test('a parameter of a type that a query does not hold is refused at start', () => {
-  expect(() => createQueryReader({ nested: z.object({}) })).toThrow('nested is of a type');
+  expect(() => createQueryReader({ nested: z.object({}) })).toThrow('nested has a type');
 });

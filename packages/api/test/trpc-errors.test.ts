@@ -133,7 +133,7 @@ describe('over tRPC', () => {
     const { json } = await send('/orders.cancel', post(encode({ orderId: 'x', extra: 1 })));
     expect(errorOf(json).message).toBe(
       'orderId: must be a 64-bit integer, from -9223372036854775808 to 9223372036854775807 ' +
-        '(over tRPC a bigint, in a URL plain decimal digits); The input: may only hold orderId.',
+        '(a bigint over tRPC, plain decimal digits in a URL); The input: may only contain orderId.',
     );
   });
 

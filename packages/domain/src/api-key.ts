@@ -13,7 +13,7 @@ export interface ApiKey {
   readonly id: ApiKeyId;
   readonly name: string;
   readonly kind: ApiKeyKind;
-  /** Whether it may only read. Such a key never becomes another: it stays read-only when it is rotated. */
+  /** Whether it is read-only. This never changes: it stays read-only when it is rotated. */
   readonly readOnly: boolean;
   readonly plan: Plan;
   readonly createdAt: Date;

@@ -23,7 +23,7 @@ export interface AuditEntry {
   /** The key that changed something, or that was changed itself. */
   readonly keyId?: ApiKeyId;
   readonly actor: Actor;
-  /** Of a key that was created: whether it may only read. */
+  /** Of a key that was created: whether it is read-only. */
   readonly readOnly?: boolean;
   readonly requestId?: string;
 }

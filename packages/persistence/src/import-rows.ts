@@ -47,7 +47,7 @@ export interface ImportResult {
   readonly rejectedCount: number;
 }
 
-/** The name of a record by its table, as in "an order with the id 5 exists already". */
+/** The name of a record by its table, as in "an order with the id 5 already exists". */
 const NOUNS = { orders: 'an order', pets: 'a pet' } as const;
 
 /** How records of one kind get into their table. The statements run in one session, in this order. */
@@ -170,8 +170,8 @@ async function deleteRefused(
   const listed = rows.map(({ line, id, is_in_use: isInUse }) => ({
     line,
     reason: isInUse
-      ? `${NOUNS[table]} with the id ${id} exists already`
-      : `the id ${id} is repeated from an earlier line`,
+      ? `${NOUNS[table]} with the id ${id} already exists`
+      : `the id ${id} repeats that of an earlier line`,
   }));
   return { listed, count: rows[0]?.refused_count ?? 0 };
 }

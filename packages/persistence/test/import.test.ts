@@ -45,8 +45,8 @@ describe('an id that is taken', () => {
       readCount: 20_004,
       insertedCount: 20_002,
       rejected: [
-        { line: 2, reason: 'the id 1 is repeated from an earlier line' },
-        { line: 20_003, reason: 'the id 1 is repeated from an earlier line' },
+        { line: 2, reason: 'the id 1 repeats that of an earlier line' },
+        { line: 20_003, reason: 'the id 1 repeats that of an earlier line' },
       ],
       rejectedCount: 2,
     });
@@ -63,7 +63,7 @@ describe('an id that is taken', () => {
     expect(await outcome).toEqual({
       readCount: 2,
       insertedCount: 1,
-      rejected: [{ line: 2, reason: 'an order with the id 70000 exists already' }],
+      rejected: [{ line: 2, reason: 'an order with the id 70000 already exists' }],
       rejectedCount: 1,
     });
     expect(await listedIds()).toEqual([69_999n, 70_000n]);

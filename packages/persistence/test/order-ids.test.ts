@@ -186,7 +186,7 @@ describe('while an import', () => {
     await store.query('commit');
     expect(await outcome).toMatchObject({
       insertedCount: 1,
-      rejected: [{ line: 2, reason: 'an order with the id 1 exists already' }],
+      rejected: [{ line: 2, reason: 'an order with the id 1 already exists' }],
     });
     expect((await insert()).id).toBe(4n);
   });

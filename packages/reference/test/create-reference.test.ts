@@ -55,7 +55,7 @@ test('each reference shows where callers of the installation find help, and whet
     expect(html).toContain('<a href="https://status.shop.example/">');
   }
   const search = Buffer.from((await installed.respond({ path: '/docs/search-entries.js' }))?.body ?? []).toString();
-  expect(search).toContain('For help, turn to api@shop.example.');
+  expect(search).toContain('For support, contact api@shop.example.');
 });
 
 test.each(['/docs/nothing', '/docs/nothing/', '/docs/errors/nothing', '/docs/assets/', '/docs/../package.json', '/'])(

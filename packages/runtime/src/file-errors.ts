@@ -1,8 +1,8 @@
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',
-  ENOENT: 'there is no such file or folder',
-  ENOSPC: 'no space is left on the disk',
+  ENOENT: 'no such file or folder',
+  ENOSPC: 'no space left on the disk',
   ENOTDIR: 'a part of the path is a file',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',

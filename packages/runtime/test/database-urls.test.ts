@@ -63,7 +63,7 @@ test.each([
   ],
   ['postgres://u:hunter2@a/x?sslkey=/key.pem', /sslcert and sslkey must be there together$/],
   ['postgres://u:hunter2@a/x?sslrootcert=system', /leave out sslrootcert=system/],
-  ['postgres://u:hunter2@a,b/x?sslrootcert=/no/ca.pem', /names the file \/no\/ca\.pem, .*: there is no such file/],
+  ['postgres://u:hunter2@a,b/x?sslrootcert=/no/ca.pem', /names the file \/no\/ca\.pem, .*: no such file/],
 ])('%s is refused before anything connects, with what would be right', (text, problem) => {
   expect(() => read(text)).toThrow(problem);
   expect(() => read(text)).not.toThrow(/hunter/);

@@ -40,6 +40,6 @@ test('a file may hold a secret', () => {
   writeFileSync(file, ' \n');
   expect(() => read({ DATABASE_URL_FILE: file })).toThrow('which is empty; it must hold what DATABASE_URL would');
   expect(() => read({ REDIS_URL_FILE: join(folder.path, 'nothing') })).toThrow(
-    /REDIS_URL_FILE is ".*nothing", which cannot be read: there is no such file or folder/,
+    /REDIS_URL_FILE is ".*nothing", which cannot be read: no such file or folder/,
   );
 });

@@ -20,8 +20,7 @@ export const WAIVERS: readonly Waiver[] = [
   {
     rule: 'owasp:api4:2023-array-limit',
     at: /^paths\/\/store\/orders\/get\/responses\/200\/content\/application\/json\/schema$/,
-    reason:
-      'The specification has all orders in one response; there is no most that could be promised. It is streamed.',
+    reason: 'The specification returns all orders in one response, so no maximum can be promised. It is streamed.',
   },
   {
     rule: 'owasp:api4:2023-integer-limit',
@@ -36,7 +35,7 @@ export const WAIVERS: readonly Waiver[] = [
   {
     rule: 'owasp:api4:2023-string-limit',
     at: /\/properties\/name$/,
-    reason: 'It is only ever returned, as it was imported: nothing bounds it that could be promised.',
+    reason: 'It is only returned, as it was imported, so no bound can be promised.',
   },
   {
     rule: 'owasp:api4:2023-string-restricted',

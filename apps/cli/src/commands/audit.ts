@@ -18,10 +18,14 @@ export const addAuditCommand = (program: Command, { withSession, output }: Comma
   program
     .command('audit')
     .description('Show who changed which order or key, newest first')
-    .option('--order <id>', 'Only changes of this order', parseOrderId)
-    .option('--key <id>', 'Only changes that this key made, and changes of it', apiKeyIdParser('--key'))
-    .option('--since <when>', 'Only changes since: 24h ago (24h), or 2027-01-31T00:00:00Z', pastParser('--since'))
-    .option('--limit <n>', 'Number of changes at most', integerParser('--limit', 1, LIMIT_MAX), 100)
+    .option('--order <id>', 'Only changes to this order', parseOrderId)
+    .option('--key <id>', 'Only changes made by this key, and changes to it', apiKeyIdParser('--key'))
+    .option(
+      '--since <when>',
+      'Only changes since a time, such as 2027-01-31T00:00:00Z, or for a duration, such as 24h',
+      pastParser('--since'),
+    )
+    .option('--limit <n>', 'Maximum number of changes', integerParser('--limit', 1, LIMIT_MAX), 100)
     .action(async ({ order: orderId, key: keyId, since, limit, json }: AuditFlags) => {
       const entries = await withSession(({ persistence }) => persistence.audit.read({ orderId, keyId, since, limit }));
       if (json) return output.write(`[${entries.map(jsonOf).join(',')}]\n`);

@@ -13,10 +13,10 @@ const NEEDS = { needsRedis: true } as const;
 
 /** `petstore limits` and `petstore bans`: how much keys have used, and which keys are banned. */
 export function addLimitsCommands(program: Command, context: CommandContext): void {
-  const limits = program.command('limits').description('Show what a key has used of its rate limits');
+  const limits = program.command('limits').description('Show the rate limit usage of a key');
   limits
     .command('show')
-    .description('Show the usage of both windows; does not count as a request')
+    .description('Show the usage of both windows, without counting a request')
     .addArgument(keyArgument())
     .action((id: ApiKeyId, flags: JsonFlag) => showLimits(context, id, flags));
   const bans = program.command('bans').description('List and lift bans');
@@ -72,7 +72,9 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, fl
     if (lifted !== undefined) {
       await session.persistence.audit.recordBan(event).catch((error: unknown) => {
         if (!(error instanceof StorageUnavailableError)) throw error;
-        throw new CommandError(`the ban is lifted, but not recorded: ${error.message}`, { cause: error });
+        throw new CommandError(`the ban was lifted, but not recorded in the audit trail: ${error.message}`, {
+          cause: error,
+        });
       });
     }
     return lifted;
@@ -80,7 +82,7 @@ async function liftBan({ withSession, output }: CommandContext, id: ApiKeyId, fl
   const until = ban === undefined ? null : formatTime(ban.untilMs);
   if (flags.json) await output.writeJson({ id, lifted: ban !== undefined, level: ban?.level ?? null, until });
   else if (ban === undefined) output.message(`${id} was not banned; its refusals are reset.`);
-  else output.message(`Ban ${ban.level} of ${id}, until ${until}, is lifted.`);
+  else output.message(`Lifted ban ${ban.level} of ${id}, which was to last until ${until}.`);
 }
 
 /** @throws CommandError if Redis does not respond */

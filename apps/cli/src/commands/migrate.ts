@@ -12,7 +12,7 @@ export const addMigrateCommand = (program: Command, context: CommandContext): Co
   program
     .command('migrate')
     .description('Bring the database up to date')
-    .option('--status', 'Only show which migrations are applied and pending, and which sequences are behind')
+    .option('--status', 'Only show which migrations are applied or pending, and which sequences are behind')
     .action((flags: MigrateFlags) => (flags.status ? showStatus(context, flags) : migrate(context, flags)));
 
 /** Prints the applied and the pending migrations, and the sequences that give ids which are in use. */
@@ -39,7 +39,7 @@ async function showStatus({ withSession, output }: CommandContext, { json }: Jso
 
 /** Brings the database up to date. */
 async function migrate({ withSession, interruption, output }: CommandContext, { json }: JsonFlag): Promise<void> {
-  interruption.setOutcome('Migrations that were applied stay; run it again for the others.');
+  interruption.setOutcome('Applied migrations are kept; run the command again for the others.');
   const applied = await withSession(
     async ({ settings, persistence: { migrations, sequences } }) => {
       if (settings.migrate) {

@@ -1,7 +1,7 @@
 import { INT64_MAX, INT64_MIN } from '@petstore/domain';
 
 /** The required form of ids. */
-export const INT64 = `a whole number from ${INT64_MIN} to ${INT64_MAX}, in digits alone`;
+export const INT64 = `a whole number from ${INT64_MIN} to ${INT64_MAX}, in plain digits`;
 
 /** Reads the fields of a record, and collects their faults. */
 export class FieldReader {
@@ -12,8 +12,7 @@ export class FieldReader {
   constructor(values: Readonly<Record<string, unknown>>, known: readonly string[]) {
     this.#values = values;
     const unknown = Object.keys(values).find((name) => !known.includes(name));
-    if (unknown !== undefined)
-      this.#faults.push(`unknown field ${quote(unknown)} (the fields are ${known.join(', ')})`);
+    if (unknown !== undefined) this.#faults.push(`unknown field ${quote(unknown)} (known fields: ${known.join(', ')})`);
   }
 
   /** All faults of the record; `undefined` if there are none. */

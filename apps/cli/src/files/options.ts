@@ -25,7 +25,8 @@ export const addExportOptions = (command: Command): Command =>
   command
     .argument('<FILE>', 'File to write; - writes to standard output')
     .addOption(
-      new Option('--format <format>', 'Format (default: csv for names that end in .csv, else ndjson)').choices(
-        FILE_FORMATS,
-      ),
+      new Option(
+        '--format <format>',
+        'File format (default: csv for names that end in .csv, otherwise ndjson)',
+      ).choices(FILE_FORMATS),
     );

@@ -36,12 +36,12 @@ export function importOrders(actor: Actor): ImportKind<Order> {
 }
 
 const TIME = 'a date-time with its offset, such as 2026-01-02T03:04:05.678Z';
-const QUANTITY = `a whole number from ${QUANTITY_MIN} to ${QUANTITY_MAX}, in digits alone`;
+const QUANTITY = `a whole number from ${QUANTITY_MIN} to ${QUANTITY_MAX}, in plain digits`;
 
 const REFUSALS: Readonly<Record<RestoreReason, string>> = {
   quantity_out_of_range: `quantity must be ${QUANTITY}`,
-  ship_date_out_of_range: 'shipDate must be of the years 0001 to 9999',
-  complete_but_not_shipped: 'an order that is complete has the status shipped and no other',
+  ship_date_out_of_range: 'shipDate must be in the years 0001 to 9999',
+  complete_but_not_shipped: 'a complete order must have the status shipped',
 };
 
 /** Makes an order from a record, or says which fields are wrong, and what would be right. */

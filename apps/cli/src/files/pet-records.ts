@@ -19,7 +19,7 @@ export const PETS_IMPORT: ImportKind<Pet> = {
 function readPet({ line, values }: RawRecord): ImportItem<Pet> {
   const fields = new FieldReader(values, FIELDS);
   const id = fields.required('id', parseInt64, INT64);
-  const name = fields.required('name', parseName, 'a text of one character or more, none of them NUL');
+  const name = fields.required('name', parseName, 'a text of at least one character, without NUL');
   if (id === undefined || name === undefined || fields.faults !== undefined) {
     return { line, reason: fields.faults ?? 'not a pet' };
   }

@@ -69,8 +69,8 @@ function explain({ code }: CsvError, line: number): UnreadableInputError {
   if (code === 'CSV_MAX_RECORD_SIZE') return tooLong(line);
   const reason =
     code === 'CSV_QUOTE_NOT_CLOSED'
-      ? 'a quote opens on this line and is not closed'
-      : 'a quote is in the wrong place; within a cell it must be doubled, and the cell be quoted';
+      ? 'a quote that opens on this line is not closed'
+      : 'misplaced quote; inside a cell, double the quote and put the cell in quotes';
   return new UnreadableInputError(`line ${line}: ${reason}`);
 }
 

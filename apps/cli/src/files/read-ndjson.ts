@@ -32,7 +32,7 @@ function readLine(line: number, text: string): ReadRecord | undefined {
     const isObject = typeof values === 'object' && values !== null && !Array.isArray(values);
     return isObject ? { line, values: { ...values } } : { line, reason: 'not a JSON object' };
   } catch {
-    return { line, reason: 'not valid JSON; each line must hold a whole record' }; // of which `jq '.[]'` makes several
+    return { line, reason: 'not valid JSON; each line must contain one whole record' }; // of which `jq '.[]'` makes several
   }
 }
 

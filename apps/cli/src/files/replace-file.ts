@@ -71,7 +71,7 @@ function isMountPoint(path: string): boolean {
   }
 }
 
-const REASONS = { EEXIST: 'its unfinished file is there already', EACCES: 'permission denied' };
+const REASONS = { EEXIST: 'the temporary file of an unfinished export already exists', EACCES: 'permission denied' };
 const REASONS_OF_FOLDER = { ...REASONS, EACCES: 'its folder is not writable' };
 
 interface FileOptions {

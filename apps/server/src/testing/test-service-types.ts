@@ -32,7 +32,7 @@ export interface TestService {
   readonly fetch: typeof fetch;
   /** An internal key: it may also place, ship and complete orders, and follow them. */
   readonly apiKey: string;
-  /** An external key that may only read. */
+  /** An external read-only key. */
   readonly readOnlyKey: string;
   /** A key as external callers have it. */
   readonly externalKey: string;

@@ -46,12 +46,12 @@ describe('the document that is served', () => {
       const byMail = render(version, { supportContact: 'mailto:api@shop.example', statusPageUrl }).info;
       expect(byMail.contact).toEqual({ name: 'Support', email: 'api@shop.example' });
       expect(byMail.description).toMatch(
-        /\n\nFor help, turn to \[api@shop.example\]\(<mailto:api@shop.example>\)\. Whether .* <https:\/\/status.shop.example\/>\.$/,
+        /\n\nFor support, contact \[api@shop.example\]\(<mailto:api@shop.example>\)\. Service status: <https:\/\/status.shop.example\/>\.$/,
       );
       const supportContact = 'https://shop.example/support';
       const { contact, description } = render(version, { supportContact }).info;
       expect(contact).toEqual({ name: 'Support', url: supportContact });
-      expect(description).toMatch(/\n\nFor help, turn to <https:\/\/shop.example\/support>\.$/);
+      expect(description).toMatch(/\n\nFor support, contact <https:\/\/shop.example\/support>\.$/);
     }
   });
 

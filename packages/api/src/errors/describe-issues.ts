@@ -11,7 +11,7 @@ export function describeIssues(issues: ZodError['issues']): string {
   const complaints = new Set(
     issues.map(({ path, message }) => {
       const field = path.filter((step) => typeof step === 'string').join('.') || 'The input';
-      return `${field}: ${message.startsWith('Unrecognized key') ? 'holds a field that is not known' : message}`;
+      return `${field}: ${message.startsWith('Unrecognized key') ? 'contains an unknown field' : message}`;
     }),
   );
   const shown = [...complaints].slice(0, SHOWN_ISSUES);

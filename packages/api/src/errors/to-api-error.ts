@@ -43,7 +43,8 @@ export function toApiError(error: unknown): ApiError {
   return new ApiError(code ?? 'internal_error', undefined, cause);
 }
 
-const UNKNOWN_POSITION = 'after: no event has been given this id yet. Use the id of an event, or 0 for the beginning.';
+const UNKNOWN_POSITION =
+  'after: no event has this id yet. Use the id of an event, or 0 for the beginning of the retained events.';
 
 /** A failure that is reported to the operator. */
 interface Failure {

@@ -54,8 +54,8 @@ function withSupport(info: Info, { supportContact, statusPageUrl }: DocumentOpti
   const [, email] = /^mailto:([^?]*)/.exec(supportContact ?? '') ?? [];
   const help = email === undefined ? `<${supportContact}>` : `[${email}](<${supportContact}>)`;
   const sentences = [
-    supportContact !== undefined && `For help, turn to ${help}.`,
-    statusPageUrl !== undefined && `Whether the service works is shown at <${statusPageUrl}>.`,
+    supportContact !== undefined && `For support, contact ${help}.`,
+    statusPageUrl !== undefined && `Service status: <${statusPageUrl}>.`,
   ].filter((sentence) => sentence !== false);
   return {
     ...info,

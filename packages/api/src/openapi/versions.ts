@@ -25,8 +25,8 @@ const V1 = {
   title: 'Petstore Orders',
   description: [
     'The orders of a pet store: list them all, and cancel one.',
-    'Every request needs an API key, sent as the bearer token. The headers of every response show what remains of the ' +
-      'limits of the key. Every failure is reported as the same Error object, whose `code` is of a closed set.',
+    'Every request needs an API key, sent as the bearer token. The headers of every response show how many requests the ' +
+      'key has left. Every failure is reported as the same Error object, whose `code` is one of a closed set.',
     'Operations that support GET also support HEAD, with the same headers and no body; OPTIONS on these paths lists ' +
       'its methods in the `Allow` header. 64-bit integers are exact over their whole range: read them with a parser that ' +
       'keeps all digits, because a rounded id may be that of another order.',
@@ -54,11 +54,11 @@ const V2 = {
   version: 'v2',
   title: 'Petstore Orders, v2 preview',
   description: [
-    'A preview of what comes after v1: the list of orders by pages, with filters, single orders with their status, their ' +
-      'changes, and the limits of a key. Each operation says how stable it is: what is beta is meant to stay, what is ' +
-      'experimental may change or go at any time. v1 stays as it is.',
-    'Keys, limits, headers and errors are those of v1, and both versions count for the same limits. Unlike there, a ' +
-      'query parameter that is not documented is refused, and ids are strings, which no JSON parser rounds.',
+    'A preview of what comes after v1: orders listed with pagination and filters, single orders with their status, ' +
+      'changes of orders, and the rate limit status of a key. Each operation states its stability: beta operations are ' +
+      'meant to stay, experimental ones may change or be removed at any time. v1 stays as it is.',
+    'Keys, limits, headers and errors are those of v1, and requests to both versions count against the same limits. ' +
+      'Unlike v1, v2 rejects undocumented query parameters, and its ids are strings, which no JSON parser rounds.',
   ].join('\n\n'),
   documentVersion: '2.0.0-preview.1',
   tags: [
@@ -66,7 +66,7 @@ const V2 = {
       name: 'orders',
       description: 'List the orders placed in the store, read one, cancel one, and follow their changes.',
     },
-    { name: 'limits', description: 'See what is left of the limits of a key.' },
+    { name: 'limits', description: 'Get the rate limit status of a key.' },
   ],
   fileName: 'openapi.v2.json',
   takesQuery: true,

@@ -5,6 +5,6 @@ export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =
   z.strictObject(shape, {
     error: (issue) =>
       issue.code === 'unrecognized_keys'
-        ? `may only hold ${Object.keys(shape).join(', ')}`
+        ? `may only contain ${Object.keys(shape).join(', ')}`
         : `must be an object with ${Object.keys(shape).join(', ')}`,
   });

@@ -35,7 +35,7 @@ export function createQueryReader(shape: Readonly<Record<string, unknown>>): (qu
       const before = input[name];
       if (before === undefined) input[name] = parameter.isList ? [value] : value;
       else if (Array.isArray(before)) before.push(value);
-      else throw new ApiError('invalid_request', `${name}: may be given once.`);
+      else throw new ApiError('invalid_request', `${name}: may be given only once.`);
     }
     return input;
   };
@@ -53,7 +53,7 @@ function readerOf(name: string, schema: unknown): Parameter['read'] {
   if (schema instanceof z.ZodNumber) return (text) => (INTEGER.test(text) ? Number(text) : text);
   if (schema instanceof z.ZodBoolean) return (text) => (text === 'true' ? true : text === 'false' ? false : text);
   if (schema instanceof z.ZodDate) return (text) => parseRfc3339(text) ?? text;
-  throw new Error(`${name} is of a type that a query does not hold.`);
+  throw new Error(`${name} has a type that a query cannot contain.`);
 }
 
 /** A plus stays a plus, as in `2026-12-01T00:00:00+01:00`: no parameter contains a blank that it could stand for. */
@@ -70,12 +70,12 @@ function describeUnknown(name: string, parameters: ReadonlyMap<string, Parameter
   const [, bare = ''] = BRACKETED_NAME.exec(name) ?? [];
   const known = parameters.get(bare);
   if (known !== undefined) {
-    const several = known.isList ? `, and once for each of several values: ${bare}=A&${bare}=B` : '';
-    return `${bare}[]: is written without brackets${several}.`;
+    const several = known.isList ? `; repeat it for several values: ${bare}=A&${bare}=B` : '';
+    return `${bare}[]: must be written without brackets${several}.`;
   }
-  const which = SHOWN_NAME.test(name) ? `${name}: is` : 'The query: holds what is';
-  const names = [...parameters.keys()].join(', ') || 'none';
-  return `${which} no parameter of this operation, which takes ${names}.`;
+  const complaint = SHOWN_NAME.test(name) ? `${name}: unknown parameter.` : 'The query contains an unknown parameter.';
+  const names = [...parameters.keys()].join(', ') || 'no query parameters';
+  return `${complaint} This operation accepts ${names}.`;
 }
 
 /** Writes a query that {@link createQueryReader} can read, without the question mark. */

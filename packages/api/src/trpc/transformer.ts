@@ -53,7 +53,7 @@ export const transformer = {
 };
 
 const NOT_ENCODED =
-  'The input is not a flat object as superjson encodes it; beyond JSON it may hold bigint (of 64 bits), Date and undefined.';
+  'The input must be a flat object encoded by superjson; besides JSON, it may contain 64-bit bigint, Date and undefined.';
 
 function assertSize(encoded: unknown): void {
   try {
@@ -61,5 +61,8 @@ function assertSize(encoded: unknown): void {
   } catch {
     // An input nested too deeply for the stack exceeds the maximum size anyway.
   }
-  throw new ApiError('payload_too_large', `An input may take ${INPUT_MAX_BYTES} bytes at most, and a request 65536.`);
+  throw new ApiError(
+    'payload_too_large',
+    `An input may have at most ${INPUT_MAX_BYTES} bytes, and a request at most 65536.`,
+  );
 }

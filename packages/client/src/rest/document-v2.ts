@@ -18,13 +18,13 @@ export interface components {
       quantity: number;
       /**
        * Format: date-time
-       * @description Expected or actual ship date, in UTC with milliseconds. Left out where it is not known.
+       * @description Expected or actual ship date, in UTC with milliseconds. Omitted if it is not known.
        */
       shipDate?: string;
       /** @description Whether the order has been fulfilled. */
       complete: boolean;
       /**
-       * @description The state that the order is in. `complete` is a fact about a shipped order, not a state.
+       * @description The state of the order. `complete` is a fact about a shipped order, not a state.
        * @enum {string}
        */
       status: 'pending' | 'shipped' | 'cancelled';
@@ -38,19 +38,19 @@ export interface components {
        * @description Refusals that now count towards a ban.
        */
       refusals: number;
-      /** @description Null while there is none; a banned key gets 429 instead. */
+      /** @description Null if there is none; a banned key gets 429 instead. */
       ban: components['schemas']['Ban'] | null;
     };
     /** @description The use of one sliding window by a key. */
     LimitWindow: {
       /**
        * Format: int32
-       * @description Requests in any span of the length of the window.
+       * @description Maximum number of requests in any period as long as the window.
        */
       limit: number;
       /**
        * Format: int32
-       * @description Requests that count now. More than `limit` where the limit was lowered since.
+       * @description Requests that count now. Exceeds `limit` if the limit was lowered since.
        */
       used: number;
       /**
@@ -60,7 +60,7 @@ export interface components {
       remaining: number;
       /**
        * Format: date-time
-       * @description When the next request is released, in UTC; the present moment if none is used.
+       * @description When the next request becomes available, in UTC; the current time if none is used.
        */
       reset: string;
     };
@@ -77,11 +77,11 @@ export interface components {
        */
       level: number;
     };
-    /** @description Changes of orders, and where to go on. */
+    /** @description Changes of orders, and the position to continue from. */
     OrderEvents: {
-      /** @description The oldest first. */
+      /** @description Oldest first. */
       events: components['schemas']['OrderEvent'][];
-      /** @description What to send as `after` next. It stays the same while nothing has changed. */
+      /** @description The value to send as `after` in the next request. It stays the same while there are no new events. */
       nextAfter: string;
     };
     /** @description A change of an order, and the order as it was after the change. */
@@ -89,7 +89,7 @@ export interface components {
       /** @description Identifies the event, and is the position after it. A later event has a larger number. */
       id: string;
       /**
-       * @description What happened. `order.imported` is told of imported and generated orders, whatever their status.
+       * @description What happened. `order.imported` is reported for imported and generated orders, whatever their status.
        * @enum {string}
        */
       type: 'order.placed' | 'order.imported' | 'order.shipped' | 'order.completed' | 'order.cancelled';
@@ -130,19 +130,19 @@ export interface operations {
   listOrdersPage: {
     parameters: {
       query?: {
-        /** @description Only orders in this state. Given several times: in any of these states. */
+        /** @description Only orders with this status. Repeat the parameter for orders with any of several statuses. */
         status?: ('pending' | 'shipped' | 'cancelled')[];
-        /** @description Only orders of this animal. */
+        /** @description Only orders for this animal. */
         petId?: bigint;
         /** @description Only orders that have been fulfilled (`true`), or that have not (`false`). */
         complete?: boolean;
-        /** @description Only orders with a ship date at this time or later. What is finer than a millisecond is dropped. */
+        /** @description Only orders with a ship date at this time or later. Fractions of a millisecond are ignored. */
         shipDateFrom?: string;
         /** @description Only orders with a ship date before this time, which must be later than `shipDateFrom`. */
         shipDateTo?: string;
-        /** @description How many orders the page holds at most. */
+        /** @description Maximum number of orders on the page. */
         limit?: number;
-        /** @description Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only. */
+        /** @description Where the page begins: the cursor in the `Link` header of the previous page. Valid only with the same filters. */
         cursor?: string;
       };
     };
@@ -150,9 +150,9 @@ export interface operations {
   listOrderEvents: {
     parameters: {
       query?: {
-        /** @description The `id` of an event, or `nextAfter` of a response: only later events are returned. `0`: the beginning of what is kept. Left out: none is returned, and `nextAfter` is the present position. */
+        /** @description The `id` of an event, or `nextAfter` of a response: only later events are returned. `0` begins with the oldest retained event. If omitted, no events are returned, and `nextAfter` is the current position. */
         after?: string;
-        /** @description How many events the response holds at most. */
+        /** @description Maximum number of events in the response. */
         limit?: number;
       };
     };

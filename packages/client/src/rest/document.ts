@@ -18,7 +18,7 @@ export interface components {
       quantity?: number;
       /**
        * Format: date-time
-       * @description Expected or actual ship date, in UTC with milliseconds. Left out where it is not known.
+       * @description Expected or actual ship date, in UTC with milliseconds. Omitted if it is not known.
        */
       shipDate?: string;
       /** @description Whether the order has been fulfilled. */

@@ -27,7 +27,7 @@ import {
 /** A pet over REST. */
 export type Pet = components['schemas']['Pet'];
 
-/** What is left of the limits of the key, and until when. */
+/** The rate limit status of the key: what remains in each window, and when it resets. */
 export type Limits = componentsV2['schemas']['Limits'];
 
 /** The preview of v2. What is beta is meant to stay, what is experimental may change or go with any release of the service. */
@@ -55,7 +55,7 @@ export interface PetstoreRestClientV2 {
   cancelOrder(path: operationsV2['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 
   /**
-   * What is left of the limits of the key. It counts towards none of them, and may be called 60 times a minute.
+   * The rate limit status of the key. The call counts against none of its limits, and may be made 60 times a minute.
    *
    * @beta
    */
@@ -92,7 +92,7 @@ export interface PetstoreRestClient extends Record<keyof operations, unknown> {
   cancelOrder(path: operations['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 
   /**
-   * @deprecated Nothing replaces it, because the service is about orders. Its responses say when it ends.
+   * @deprecated There is no replacement, because the service is about orders. The `Sunset` header says when it ends.
    * @throws NotFoundError `pet_not_found`
    * @throws OperationSunsetError once the operation has ended
    */

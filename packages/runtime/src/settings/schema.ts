@@ -166,7 +166,7 @@ export const settingsSchema = z.object({
   }),
   instances: setting('INSTANCES', values.integer(1, 10_000).prefault('1'), {
     mustBe: 'a whole number, 1 to 10000',
-    meaning: 'how many servers run; divides the limits while Redis is away',
+    meaning: 'how many servers run; divides the limits while Redis is unavailable',
   }),
   shutdownDelayMs: setting('SHUTDOWN_DELAY', values.duration(0, HOUR_MS).prefault('0s'), {
     mustBe: 'a duration of 0s to 1h, such as 5s or 1m',

@@ -28,14 +28,14 @@ const EXAMPLES = ['invalid_api_key', 'order_not_found', 'order_already_shipped',
 export const errorSchema = (codes: readonly ErrorCode[]) =>
   ({
     type: 'object',
-    description: 'The body of every failure, whichever layer it comes from.',
+    description: 'The body of every error response.',
     properties: {
       code: { type: 'string', enum: [...codes], description: 'Machine-readable error code.' },
       message: {
         type: 'string',
         maxLength: 1000,
         pattern: '\\S',
-        description: 'Human-readable description of the error. It may change; decide by the code.',
+        description: 'Human-readable description of the error. It may change; branch on `code` instead.',
       },
       status: { type: 'integer', format: 'int32', minimum: 400, maximum: 599, description: 'The HTTP status code.' },
     },
@@ -63,7 +63,7 @@ const COUNT = { type: 'integer', format: 'int32', maximum: 1_000_000_000 } as co
 /** The headers of every response. */
 const COMMON_HEADERS = {
   'X-RateLimit-Limit': {
-    description: 'The limit in force: requests in the window that is nearest to being used up.',
+    description: 'The limit of the window that is closest to being exhausted, in requests.',
     required: true,
     schema: { ...COUNT, minimum: 1 },
     example: 60,
@@ -76,8 +76,8 @@ const COMMON_HEADERS = {
   },
   'X-RateLimit-Reset': {
     description:
-      'Unix timestamp, in seconds, at which the limit resets: when the next request is freed; on a 429, when this one ' +
-      'would fit.',
+      'Unix timestamp, in seconds, at which the limit resets: when the next request becomes available; on a 429, when ' +
+      'this request can be retried.',
     required: true,
     // Until the end of the year 9999, the last that our clocks support.
     schema: { type: 'integer', format: 'int64', minimum: 0, maximum: 253_402_300_799 },
@@ -90,19 +90,20 @@ const COMMON_HEADERS = {
     example: '"minute";q=60;w=60, "day";q=1000;w=86400',
   },
   RateLimit: {
-    description: 'What remains in each window, as a structured field (draft-ietf-httpapi-ratelimit-headers).',
+    description: 'Requests remaining in each window, as a structured field (draft-ietf-httpapi-ratelimit-headers).',
     required: true,
     schema: { type: 'string', maxLength: 128, pattern: '^"minute";r=\\d+;t=\\d+(, "day";r=\\d+;t=\\d+)?$' },
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
   'X-Request-Id': {
-    description: 'Names the request. An inbound one is kept if it is 1 to 64 letters, digits, "_" or "-", and no key.',
+    description:
+      'Identifies the request. An inbound id is kept if it is 1 to 64 letters, digits, "_" or "-", and not an API key.',
     required: true,
     schema: { type: 'string', maxLength: 64, pattern: '^[A-Za-z0-9_-]{1,64}$' },
     example: '3f0c2a52-7d3e-4c55-9e0b-6f1f0e3c8a11',
   },
   'Access-Control-Allow-Origin': {
-    description: 'The origin that the request came from, where it is one that may call from a browser.',
+    description: 'The origin of the request, if it may call from a browser.',
     schema: { type: 'string', maxLength: 300, pattern: '^https?://[^/]+$' },
     example: 'https://shop.example',
   },
@@ -119,7 +120,7 @@ const DEPRECATION_HEADERS = {
     example: '@1782777600',
   },
   Sunset: {
-    description: 'When the operation ends, as an HTTP-date (RFC 8594). From then on the status is 410.',
+    description: 'When the operation ends, as an HTTP-date (RFC 8594). After that, the status is 410.',
     required: true,
     schema: {
       type: 'string',

@@ -75,7 +75,7 @@ function decorateOperation(
     ...(stability !== 'stable' && { 'x-stability': stability }),
     ...(deprecation && {
       externalDocs: {
-        description: 'What is deprecated, and what there is instead.',
+        description: 'Deprecated operations and their replacements.',
         url: PRODUCTION + DEPRECATION_GUIDE_PATH,
       },
       'x-sunset': sunsetDay(deprecation.sunsetAt), // as oasdiff and our check of compatibility read it

@@ -33,7 +33,7 @@ const OTHER_CODES: readonly ErrorCode[] = [
 const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly description: string }>> = {
   400: { name: 'BadRequest', description: 'The request is not valid.' },
   401: { name: 'Unauthorized', description: 'Missing or invalid API key.' },
-  403: { name: 'Forbidden', description: 'The API key may only read.' },
+  403: { name: 'Forbidden', description: 'The API key is read-only.' },
   404: { name: 'NotFound', description: 'The resource could not be found.' },
   409: { name: 'Conflict', description: 'The order is no longer pending.' },
   410: { name: 'Gone', description: 'The operation is past its sunset date.' },
@@ -48,7 +48,7 @@ const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly d
 
 /** The meaning of a response of one code, where it is not that of the status. */
 const MEANINGS: Partial<Record<ErrorCode, string>> = {
-  events_expired: 'Events after the position have been deleted.',
+  events_expired: 'Events after the position have expired.',
 };
 
 /** The error responses of all operations. Those that several operations share are components. */

@@ -33,10 +33,10 @@ const time = (description: string) => z.string().meta({ format: 'date-time', max
 
 const LimitWindowResponse = z
   .object({
-    limit: count(1, 'Requests in any span of the length of the window.'),
-    used: count(0, 'Requests that count now. More than `limit` where the limit was lowered since.'),
+    limit: count(1, 'Maximum number of requests in any period as long as the window.'),
+    used: count(0, 'Requests that count now. Exceeds `limit` if the limit was lowered since.'),
     remaining: count(0, 'Exactly this many more requests are admitted now.'),
-    reset: time('When the next request is released, in UTC; the present moment if none is used.'),
+    reset: time('When the next request becomes available, in UTC; the current time if none is used.'),
   })
   .meta({ id: 'LimitWindow', description: 'The use of one sliding window by a key.' });
 
@@ -52,7 +52,7 @@ const LimitsResponse = z
     minute: LimitWindowResponse,
     day: LimitWindowResponse,
     refusals: count(0, 'Refusals that now count towards a ban.'),
-    ban: BanResponse.nullable().meta({ description: 'Null while there is none; a banned key gets 429 instead.' }),
+    ban: BanResponse.nullable().meta({ description: 'Null if there is none; a banned key gets 429 instead.' }),
   })
   .meta({ id: 'Limits', description: 'The status of the limits of a key.' });
 
@@ -64,10 +64,11 @@ export const getCurrentLimitsContract = {
     method: 'GET',
     path: '/limits',
     operationId: 'getLimits',
-    summary: 'What is left of the limits',
+    summary: 'Get the rate limit status of the key',
     description:
-      'Returns what the API key has left in both windows, until when, and how many refusals count towards a ban. It counts ' +
-      'towards neither window, but has a limit of its own, 60 requests a minute, and is refused while the key is banned.',
+      'Returns how many requests the API key has left in both rate limit windows, when they reset, and how many refusals ' +
+      'count towards a ban. The request itself counts against neither window, but has its own limit of 60 requests a ' +
+      'minute, and is refused while the key is banned.',
     tags: ['limits'],
     successDescription: 'The status of the limits.',
   },

@@ -20,7 +20,7 @@ export const cancelOrderContract = {
     summary: 'Cancel an order',
     description:
       'Cancels one order by its identifier. Only an order with status `pending` can be cancelled: ' +
-      'shipped orders cannot be reversed. A cancelled order stays listed.',
+      'shipped orders cannot be reversed. A cancelled order remains in the list.',
     tags: ['orders'],
     successDescription: 'Order cancelled successfully.',
   },

@@ -28,7 +28,7 @@ export const listOrdersContract = {
     operationId: 'listOrders',
     summary: 'List all orders',
     description:
-      'Returns all orders placed in the store in a single response, ascending by id, whatever became of them. ' +
+      'Returns all orders placed in the store in a single response, ascending by id, whatever their status. ' +
       'Filtering and pagination are not supported.',
     tags: ['orders'],
     successDescription: 'All orders.',
@@ -37,7 +37,7 @@ export const listOrdersContract = {
     response: z.array(OrderResponse),
     examples: {
       some: {
-        summary: 'An order to come, one that has been fulfilled, and one whose ship date is not known.',
+        summary: 'A pending order, a fulfilled order, and one whose ship date is not known.',
         value: [
           { id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false },
           { id: 2, petId: 12, quantity: 1, shipDate: '2026-11-03T14:05:21.480Z', complete: true },
@@ -98,7 +98,8 @@ async function wholeList(batches: AsyncIterable<readonly Order[]>): Promise<read
     if (list.length > WHOLE_LIST_MAX) {
       throw new ApiError(
         'unsupported_media_type',
-        `There are more than ${WHOLE_LIST_MAX} orders, which are sent to clients that stream only: use httpBatchStreamLink for orders.list, or read pages by v2.orders.list.`,
+        `There are more than ${WHOLE_LIST_MAX} orders. Stream orders.list through httpBatchStreamLink, or read pages ` +
+          'with v2.orders.list.',
       );
     }
   }

@@ -15,7 +15,7 @@ export const OrderResponse = z
     shipDate: z.string().meta({
       format: 'date-time',
       maxLength: 24,
-      description: 'Expected or actual ship date, in UTC with milliseconds. Left out where it is not known.',
+      description: 'Expected or actual ship date, in UTC with milliseconds. Omitted if it is not known.',
     }),
     complete: z.boolean().meta({ description: 'Whether the order has been fulfilled.' }),
   })
@@ -37,7 +37,7 @@ export const OrderV2Response = z
     shipDate,
     complete: complete.unwrap(),
     status: z.enum(ORDER_STATUSES).meta({
-      description: 'The state that the order is in. `complete` is a fact about a shipped order, not a state.',
+      description: 'The state of the order. `complete` is a fact about a shipped order, not a state.',
     }),
   })
   .meta({ id: 'OrderV2', description: 'An order placed in the store.' });

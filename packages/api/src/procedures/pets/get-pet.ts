@@ -27,9 +27,10 @@ export const getPetContract = {
     operationId: 'getPetById',
     summary: 'Find a pet by its identifier',
     description:
-      'Returns one pet of the catalogue, with its name. An order may be for an animal that is not in it.\n\n' +
-      'Deprecated, because the service is about orders; nothing replaces it. It works until its sunset, which every ' +
-      'response has in its `Sunset` header, beside `Deprecation` and `Link`. From then on the status is 410.',
+      'Returns one pet in the catalogue, with its name. An order may be for an animal that is not in it.\n\n' +
+      'Deprecated, because the service is about orders; there is no replacement. It works until its sunset date, which ' +
+      'every response carries in the `Sunset` header, along with `Deprecation` and `Link`. After that date, the status is ' +
+      '410.',
     tags: ['deprecated'],
     successDescription: 'The pet.',
   },

@@ -17,19 +17,20 @@ const ListOrderEventsInput = inputObject({
       maxLength: 19,
       pattern: '^(0|[1-9][0-9]{0,18})$',
       description:
-        'The `id` of an event, or `nextAfter` of a response: only later events are returned. `0`: the beginning of what is ' +
-        'kept. Left out: none is returned, and `nextAfter` is the present position.',
+        'The `id` of an event, or `nextAfter` of a response: only later events are returned. `0` begins with the oldest ' +
+        'retained event. If omitted, no events are returned, and `nextAfter` is the current position.',
       examples: ['0'],
     })
     .optional(),
-  limit: pageLimit('How many events the response holds at most.'),
+  limit: pageLimit('Maximum number of events in the response.'),
 });
 
 const OrderEventResponse = z
   .object({
     id: eventIdText('Identifies the event, and is the position after it. A later event has a larger number.'),
     type: z.enum(ORDER_EVENT_TYPES).meta({
-      description: 'What happened. `order.imported` is told of imported and generated orders, whatever their status.',
+      description:
+        'What happened. `order.imported` is reported for imported and generated orders, whatever their status.',
     }),
     orderId: int64Text('Identifier of the order.'),
     at: z.string().meta({
@@ -43,10 +44,12 @@ const OrderEventResponse = z
 
 const OrderEventsResponse = z
   .object({
-    events: z.array(OrderEventResponse).max(PAGE_LIMIT_MAX).meta({ description: 'The oldest first.' }),
-    nextAfter: eventIdText('What to send as `after` next. It stays the same while nothing has changed.'),
+    events: z.array(OrderEventResponse).max(PAGE_LIMIT_MAX).meta({ description: 'Oldest first.' }),
+    nextAfter: eventIdText(
+      'The value to send as `after` in the next request. It stays the same while there are no new events.',
+    ),
   })
-  .meta({ id: 'OrderEvents', description: 'Changes of orders, and where to go on.' });
+  .meta({ id: 'OrderEvents', description: 'Changes of orders, and the position to continue from.' });
 
 /** Some changes of orders, in the order in which they are to be applied. */
 export interface OrderEvents {
@@ -63,12 +66,12 @@ export const listOrderEventsContract = {
     method: 'GET',
     path: '/store/order-events',
     operationId: 'listOrderEvents',
-    summary: 'List changes of orders, to poll',
+    summary: 'Poll for changes of orders',
     description:
-      'Returns the changes of orders after a position, the oldest first. Ask again with `nextAfter`: at once if there were ' +
-      'as many events as `limit` allows, else after a pause. No change is missed, however its transaction was committed, and ' +
-      'those of one order come in the order in which they were made. Some numbers are the id of no event. Events are kept ' +
-      'for 30 days, unless the operator of the service says otherwise.',
+      'Returns the changes of orders after a position, oldest first. Poll again with `nextAfter`: immediately if the ' +
+      'response contains `limit` events, otherwise after a pause. No change is missed, whichever transaction commits first, ' +
+      'and the changes of one order arrive in the order in which they were made. Ids are not consecutive. Events are ' +
+      'retained for 30 days, unless the operator of the service configures another period.',
     tags: ['orders'],
     successDescription: 'The changes after the position.',
   },
@@ -99,7 +102,7 @@ export const listOrderEventsContract = {
       },
       nothing: { summary: 'Nothing has changed since.', value: { events: [], nextAfter: '23' } },
     },
-    invalidRequest: 'after: must be the id of an event, or 0 for the beginning of what is kept.',
+    invalidRequest: 'after: must be the id of an event, or 0 for the beginning of the retained events.',
     errors: ['events_expired'],
     serialize: ({ events, nextAfter }: OrderEvents): RestResult => ({
       type: 'json',

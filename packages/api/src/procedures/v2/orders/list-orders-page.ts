@@ -25,18 +25,18 @@ import { limitError, pageLimit } from './page-limit.ts';
 
 const statusError =
   `must be one of ${ORDER_STATUSES.join(', ')} ` +
-  `(in a query several are written one by one, as in ${ORDER_STATUSES.slice(0, 2)
+  `(in a query, repeat the parameter for several: ${ORDER_STATUSES.slice(0, 2)
     .map((status) => `status=${status}`)
     .join('&')})`;
 const statusesError = `must be one or more of ${ORDER_STATUSES.join(', ')}`;
 /** The message for a text that is no cursor, and for a cursor of other filters. */
-const cursorError = 'must be one that a page of the same filters gave';
+const cursorError = 'must be a cursor returned by this operation for the same filters';
 /** Longer than present cursors, to leave room for other layouts. */
 const CURSOR_MAX_LENGTH = 64;
 const completeError = 'must be true or false';
 const shipDateError =
   `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()} ` +
-  '(over tRPC a Date, in a query RFC 3339 with Z or an offset, such as 2026-12-01T09:30:00Z)';
+  '(a Date over tRPC; in a query, RFC 3339 with Z or an offset, such as 2026-12-01T09:30:00Z)';
 
 const shipDate = (description: string, example: string) =>
   z
@@ -53,11 +53,11 @@ const ListOrdersPageInput = inputObject({
     .min(1, statusesError)
     .max(ORDER_STATUSES.length, statusesError)
     .meta({
-      description: 'Only orders in this state. Given several times: in any of these states.',
+      description: 'Only orders with this status. Repeat the parameter for orders with any of several statuses.',
       examples: [['pending', 'shipped']],
     })
     .optional(),
-  petId: int64('Only orders of this animal.')
+  petId: int64('Only orders for this animal.')
     .meta({ examples: [7] })
     .optional(),
   complete: z
@@ -68,21 +68,21 @@ const ListOrdersPageInput = inputObject({
     })
     .optional(),
   shipDateFrom: shipDate(
-    'Only orders with a ship date at this time or later. What is finer than a millisecond is dropped.',
+    'Only orders with a ship date at this time or later. Fractions of a millisecond are ignored.',
     '2026-12-01T00:00:00Z',
   ),
   shipDateTo: shipDate(
     'Only orders with a ship date before this time, which must be later than `shipDateFrom`.',
     '2027-01-01T00:00:00Z',
   ),
-  limit: pageLimit('How many orders the page holds at most.'),
+  limit: pageLimit('Maximum number of orders on the page.'),
   cursor: z
     .string()
     .max(CURSOR_MAX_LENGTH, cursorError)
     .regex(/^[\w-]+$/, cursorError)
     .meta({
       description:
-        'Where the page begins: the cursor in the `Link` of the previous page. Valid with the same filters only.',
+        'Where the page begins: the cursor in the `Link` header of the previous page. Valid only with the same filters.',
     })
     .optional(),
 }).refine(({ shipDateFrom, shipDateTo }) => !shipDateFrom || !shipDateTo || shipDateFrom < shipDateTo, {
@@ -123,9 +123,10 @@ export const listOrdersPageContract = {
     operationId: 'listOrdersPage',
     summary: 'List orders, page by page',
     description:
-      'Returns the orders that meet all filters, ascending by id, a page at a time. The `Link` header leads to the next ' +
-      'page (`rel="next"`) until there is none. No order is returned twice, and none is missed that met the filters ' +
-      'throughout, whatever is placed, cancelled or shipped between two pages. An unknown parameter is refused.',
+      'Returns the orders that match all filters, ascending by id, one page at a time. The `Link` header contains the URL ' +
+      'of the next page (`rel="next"`), except on the last page. No order is returned twice, and no order that matches the ' +
+      'filters throughout is missed, whatever is placed, cancelled or shipped between two pages. Unknown parameters are ' +
+      'rejected.',
     tags: ['orders'],
     successDescription: 'One page of orders.',
   },
@@ -134,8 +135,8 @@ export const listOrdersPageContract = {
     responseHeaders: {
       Link: {
         description:
-          'Where the next page and the first one are (RFC 8288), relative to the request URL. ' +
-          'There is no `rel="next"` on the last page.',
+          'Links to the next page and the first page (RFC 8288), relative to the request URL. ' +
+          'The last page has no `rel="next"`.',
         required: true,
         schema: { type: 'string', maxLength: 1_000, pattern: '^(<[^>]*>; rel="next", )?<[^>]*>; rel="first"$' },
         example: '<?limit=100&cursor=AQAAAAAAAABkEJLXUvQdlyCG>; rel="next", <?limit=100>; rel="first"',
@@ -149,7 +150,7 @@ export const listOrdersPageContract = {
           { id: '2', petId: '7', quantity: 1, complete: false, status: 'pending' },
         ],
       },
-      nothing: { summary: 'No order meets the filters.', value: [] },
+      nothing: { summary: 'No order matches the filters.', value: [] },
     },
     invalidRequest: `limit: ${limitError}.`,
     errors: [],
