@@ -8,7 +8,7 @@ import { createTestService, type TestServiceOptions } from '../src/testing.ts';
 const BASE_URL = 'https://petstore.example';
 
 describe('the service for tests', () => {
-  test.each(['https://petstore.example', 'http://10.0.0.7:3000/v1', 'https://shop.example/v1/petstore/v1'])(
+  test.each(['https://petstore.example', 'http://10.0.0.7:3000/v1', 'https://shop.example/petstore/v1'])(
     'is found at %s',
     async (baseUrl) => {
       const { fetch, apiKey, close } = createTestService();

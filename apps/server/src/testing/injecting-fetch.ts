@@ -4,8 +4,8 @@ import type { FastifyInstance, InjectOptions } from 'fastify';
 /** Statuses of responses that have no body, for which `Response` accepts none. */
 const BODILESS = new Set([204, 304]);
 
-/** What a `baseUrl` puts before the paths of the service. */
-const BEFORE_SERVICE = /^.*(?=\/(?:v\d+|trpc)\/)/;
+/** What a `baseUrl` puts before the paths of the service. A second version in the path is as wrong here as on a server. */
+const BEFORE_SERVICE = /^.*?(?=\/(?:v\d+|trpc)\/)/;
 
 /**
  * A `fetch` whose requests go to an app in this process, whatever their origin, without a connection. Responses stream as

@@ -1,3 +1,4 @@
+import { openEmbeddedPostgres } from '@petstore/runtime';
 import { createTestRedis, PATIENTLY } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { listOrderIds } from '../process/support/list-orders.ts';
@@ -87,6 +88,21 @@ test('a server whose database is killed says so, is not ready, and ends with 0; 
   }
   await using next = new SpawnedServer(folder.path);
   expect(await listOrderIds(await next.url(), keys.get('enterprise'))).toHaveLength(20);
+});
+
+test('a server whose database was killed uses it again once a command has started it', async () => {
+  using folder = copyStarted();
+  const keys = readDemoKeys(folder.path);
+  await using server = new SpawnedServer(folder.path);
+  const url = await server.url();
+  const [postgres = Number.NaN] = server.children();
+  process.kill(postgres, 'SIGKILL');
+  await server.said(/the embedded PostgreSQL was killed/);
+  const command = await openEmbeddedPostgres(folder.path);
+  await vi.waitFor(async () => expect((await server.readiness()).status).toBe(200), PATIENTLY);
+  await command.release();
+  expect(await listOrderIds(url, keys.get('enterprise'))).toHaveLength(20);
+  expect((await server.stop()).code, server.stderr).toBe(0);
 });
 
 test('Ctrl-C in a terminal, twice, ends it with 0 too', async () => {

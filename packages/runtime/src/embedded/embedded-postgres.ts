@@ -54,6 +54,8 @@ const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 20;
 /** The pause before another attempt to start if another server started first or is still stopping, in milliseconds. */
 const RIVAL_PAUSE_MS = 200;
+/** The pause before another attempt to use a PostgreSQL that was killed, in milliseconds. */
+const REJOIN_PAUSE_MS = 1_000;
 /** How long the lock of a server that was killed may remain, in milliseconds. */
 const SERVER_LOCK_MS = 1_000;
 
@@ -91,13 +93,23 @@ export async function openEmbeddedPostgres(
   (await use).once('end', rejoin);
 
   /** PostgreSQL cuts all connections when one of its processes was killed, and goes on. */
-  async function rejoin(): Promise<void> {
+  function rejoin(): void {
     if (ending.aborted) return;
-    use = joinUsers(cluster, { server, mayStart: false, signal: ending });
-    try {
-      (await use).once('end', rejoin);
-    } catch {
-      if (!ending.aborted) onEnd?.();
+    use = joinAgain();
+    use.catch(() => {}); // we have left; whoever waits for it is told
+  }
+
+  /** If PostgreSQL itself was killed, another process may start it later: we are then one of its users again. */
+  async function joinAgain(): Promise<pg.Client> {
+    for (let isTold = false; ; isTold = true) {
+      try {
+        const client = await joinUsers(cluster, { server, mayStart: false, signal: ending });
+        return client.once('end', rejoin);
+      } catch {
+        ending.throwIfAborted();
+        if (!isTold) onEnd?.();
+        await sleep(REJOIN_PAUSE_MS, undefined, { signal: ending });
+      }
     }
   }
 
