@@ -35,7 +35,7 @@ test.each([
   `${number(BOUNDS.maxConnections)}, of which ${number(BOUNDS.maxConnectionsPerAddress)} from an address`,
   `${seconds(BOUNDS.headersTimeoutMs)} for the headers, ${seconds(BOUNDS.requestTimeoutMs)} for the whole request`,
   `${seconds(BOUNDS.keepAliveTimeoutMs)} between requests; ${number(BOUNDS.maxHeaderBytes)} bytes of headers`,
-  `\`limits.current\` ${FREE_CALLS_PER_MINUTE} a minute of a key`,
+  `\`limits.current\` together ${FREE_CALLS_PER_MINUTE} a minute of a key`,
   `preflights ${PREFLIGHTS_PER_MINUTE} a minute of an address`,
   `${number(PLANS.free.limits.perDay)} orders a day with a Free key`,
   `a Free key holds ${slowBodies(PLANS.free.limits.perMinute)}, Pro ${slowBodies(PLANS.pro.limits.perMinute)}, ` +
