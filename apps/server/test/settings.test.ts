@@ -247,13 +247,13 @@ describe('a wrong value is named, with what is expected', () => {
   });
 
   test.each([
-    ['rediss://cache?rejectUnauthorized=false', 'its parameter rejectUnauthorized is not understood'],
-    ['rediss://a,rediss://b?tls_verify=none&ssl_cert_reqs=none', 'its parameter ssl_cert_reqs is not understood'],
-    ['rediss+sentinel://a,b/main?sentinelPassword=hunter2', 'its parameter sentinelPassword is not understood'],
-    ['rediss://cache?hunter2', 'its parameter without a value is not understood'],
+    ['rediss://cache?rejectUnauthorized=false', 'its parameter rejectUnauthorized is unknown'],
+    ['rediss://a,rediss://b?tls_verify=none&ssl_cert_reqs=none', 'its parameter ssl_cert_reqs is unknown'],
+    ['rediss+sentinel://a,b/main?sentinelPassword=hunter2', 'its parameter sentinelPassword is unknown'],
+    ['rediss://cache?hunter2', 'its parameter without a value is unknown'],
     ['rediss://cache?tls_verify=hunter2', 'its tls_verify must be none; without it, certificates are verified'],
-    ['redis://cache?tls_verify=none', 'its tls_verify has no effect without TLS; write rediss:'],
-    ['rediss://:x?hunter2=@cache?tls_verify=none', 'it holds an @ behind a question mark'],
+    ['redis://cache?tls_verify=none', 'its tls_verify has no effect without TLS; use rediss:'],
+    ['rediss://:x?hunter2=@cache?tls_verify=none', 'it contains an @ after a question mark'],
   ])('what is not understood in REDIS_URL is named: %s', (text, problem) => {
     expect(problemsOf({ REDIS_URL: text })).toEqual([expect.stringContaining(`; ${problem}`)]);
     expect(problemsOf({ REDIS_URL: text })[0]).not.toMatch(/hunter2/);
@@ -262,9 +262,9 @@ describe('a wrong value is named, with what is expected', () => {
   test.each([
     ['"redis://:hunter2@db/x"', 'it must be written without the quotes around it'],
     ["'redis://:hunter2@db/x'", 'it must be written without the quotes around it'],
-    ['redis://:hunter2\nx@db', 'it must hold no line break and no other control character'],
-    ['redis://:$(HUNTER2)@db', 'it holds a reference to a variable, such as $(NAME), which nothing has replaced'],
-    [['redis://:$', '{HUNTER2}@db'].join(''), 'it holds a reference to a variable, such as $(NAME)'],
+    ['redis://:hunter2\nx@db', 'it must not contain a line break or another control character'],
+    ['redis://:$(HUNTER2)@db', 'it contains a variable reference, such as $(NAME), that was not expanded'],
+    [['redis://:$', '{HUNTER2}@db'].join(''), 'it contains a variable reference, such as $(NAME)'],
   ])('%s is what a file or a template has left of a value', (text, problem) => {
     for (const name of ['REDIS_URL', 'DATA_DIR', 'PORT', 'CORS_ORIGINS']) {
       expect(problemsOf({ [name]: text })).toEqual([expect.stringContaining(`; ${problem}`)]);
@@ -273,16 +273,16 @@ describe('a wrong value is named, with what is expected', () => {
   });
 
   test.each([
-    ['DATABASE_URL', 'DATABASE_URL is set and empty; set it, or unset it'],
-    ['REDIS_URL', 'REDIS_URL is set and empty; set it, or unset it'],
-    ['DATABASE_URL_FILE', 'DATABASE_URL_FILE is set and empty; it must be the path of a file, or be unset'],
+    ['DATABASE_URL', 'DATABASE_URL is set but empty; give it a value, or unset it'],
+    ['REDIS_URL', 'REDIS_URL is set but empty; give it a value, or unset it'],
+    ['DATABASE_URL_FILE', 'DATABASE_URL_FILE is set but empty; it must be the path of a file, or be unset'],
   ])('%s must not be set and empty: a secret was not delivered', (name, problem) => {
     for (const text of ['', ' ']) expect(problemsOf({ [name]: text })).toEqual([problem]);
   });
 
   test('a shutdown needs time behind its delay', () => {
     expect(problemsOf({ SHUTDOWN_DELAY: '10s', SHUTDOWN_TIMEOUT: '10s' })).toEqual([
-      'SHUTDOWN_TIMEOUT is not longer than SHUTDOWN_DELAY; requests need some time after it: set a longer one',
+      'SHUTDOWN_TIMEOUT is not longer than SHUTDOWN_DELAY; requests need time to complete after the delay: set a longer one',
     ]);
   });
 
@@ -312,9 +312,7 @@ describe('a wrong value is named, with what is expected', () => {
     ['database_url', 'DATABASE_URL'],
     ['LOG_LEVEL_FILE', 'LOG_LEVEL'],
   ])('%s is not passed over: %s is meant', (name, meant) => {
-    expect(problemsOf({ [name]: 'on' })).toEqual([
-      `${name} is set, and there is no such setting; it must be ${meant}, or be unset`,
-    ]);
+    expect(problemsOf({ [name]: 'on' })).toEqual([`${name} is not a known setting; it must be ${meant}, or be unset`]);
   });
 
   test('what others set passes', () => {

@@ -254,7 +254,7 @@ describe('the PostgreSQL below a data folder', () => {
     await once(impostor, 'listening');
     await using second = new User(named);
     expect((await second.said()).error).toBe(
-      `RuntimeError: The folder ${socketFolder} is another user's, or open to others. Set DATA_DIR to another.`,
+      `RuntimeError: The folder ${socketFolder} belongs to another user, or is accessible to others. Set DATA_DIR to another.`,
     );
     rmSync(socketFolder, { recursive: true });
   });
@@ -281,7 +281,9 @@ describe('the PostgreSQL below a data folder', () => {
     // As on a full disk.
     const args = ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, PROGRAM, folder];
     const said = JSON.parse(execFileSync('/bin/sh', args, { encoding: 'utf8', input: '' }));
-    expect(said.error).toMatch(/^RuntimeError: PostgreSQL could not make its data folder .+\/postgres: could not .+$/);
+    expect(said.error).toMatch(
+      /^RuntimeError: PostgreSQL could not create its data folder .+\/postgres: could not .+$/,
+    );
     expect(existsSync(join(folder, 'postgres'))).toBe(false);
   });
 

@@ -18,7 +18,7 @@ test('all of it that is wrong is named in one error, without a password', () => 
   const read = () => readStorageSettings({ DATABASE_URL: 'mysql://u:hunter2@db', REDIS_URL: '?', MIGRATE: 'x' }, '/');
   expect(read).toThrow(SettingsError);
   expect(read).toThrow(
-    /^These settings are wrong:\n {2}DATABASE_URL is mysql:\/\/\.\.\. .*\n {2}REDIS_URL .*\n {2}MIGRATE is "x"; it must be on or off$/,
+    /^Invalid settings:\n {2}DATABASE_URL is mysql:\/\/\.\.\. .*\n {2}REDIS_URL .*\n {2}MIGRATE is "x"; it must be on or off$/,
   );
   expect(read).not.toThrow(/hunter2/);
 });
@@ -38,7 +38,7 @@ test('a file may hold a secret', () => {
   );
   expect(() => read({ DATABASE_URL_FILE: file })).not.toThrow(/hunter2/);
   writeFileSync(file, ' \n');
-  expect(() => read({ DATABASE_URL_FILE: file })).toThrow('which is empty; it must hold what DATABASE_URL would');
+  expect(() => read({ DATABASE_URL_FILE: file })).toThrow('which is empty; it must contain the value of DATABASE_URL');
   expect(() => read({ REDIS_URL_FILE: join(folder.path, 'nothing') })).toThrow(
     /REDIS_URL_FILE is ".*nothing", which cannot be read: no such file or folder/,
   );

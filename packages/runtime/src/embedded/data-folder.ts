@@ -9,7 +9,7 @@ export function prepareDataFolder(path: string): void {
     makeFolder(path);
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
-    const reasons = { EEXIST: 'a file is in its place', ENOENT: 'no folder can be made there' };
+    const reasons = { EEXIST: 'a file is in its place', ENOENT: 'it cannot be created' };
     const reason = describeFileError(cause, reasons);
     const message = `The data folder ${path} cannot be written to (${reason}). Set DATA_DIR to another.`;
     throw new RuntimeError(message, { cause });

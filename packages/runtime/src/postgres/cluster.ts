@@ -50,7 +50,7 @@ export async function createCluster({ programs, folder, user }: Cluster, options
     if (fs.existsSync(folder)) return; // another process was first
     if (cause instanceof RuntimeError) throw cause;
     const words = cause instanceof Error && 'stderr' in cause ? lastWords(String(cause.stderr)) : String(cause);
-    throw new RuntimeError(`PostgreSQL could not make its data folder ${folder}: ${words}`, { cause });
+    throw new RuntimeError(`PostgreSQL could not create its data folder ${folder}: ${words}`, { cause });
   }
 }
 

@@ -29,5 +29,7 @@ export function makePrivate(folder: string, user: UnprivilegedUser | undefined):
   const found = fs.lstatSync(folder);
   const isPrivate = found.isDirectory() && found.uid === (user?.uid ?? process.getuid?.()) && (found.mode & 0o77) === 0;
   if (isPrivate) return;
-  throw new RuntimeError(`The folder ${folder} is another user's, or open to others. Set DATA_DIR to another.`);
+  throw new RuntimeError(
+    `The folder ${folder} belongs to another user, or is accessible to others. Set DATA_DIR to another.`,
+  );
 }

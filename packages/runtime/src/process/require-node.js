@@ -15,7 +15,7 @@ export function requireNode(command) {
   const { node } = process.versions;
   const [major = 0, minor = 0] = node.split('.').map(Number);
   if ((major === 24 && minor >= 16) || (major === 26 && minor >= 1) || major > 26) return;
-  const remedy = command === undefined ? '' : ` "${command}" brings one along.`;
-  console.error(`petstore: This is Node ${node}, and Node 24.16 or newer (not 25, not 26.0) is needed.${remedy}`);
+  const remedy = command === undefined ? '' : ` "${command}" installs one.`;
+  console.error(`petstore: This is Node ${node}, and Node 24.16 or newer (not 25, not 26.0) is required.${remedy}`);
   process.exit(1);
 }

@@ -69,24 +69,25 @@ const PARAMETERS = [
 
 /** Parameters of other programs that the driver passes over, although they decide which data is used and who is trusted. */
 const PASSED_OVER: Readonly<Record<string, string>> = {
-  currentSchema: 'name the schema by options=-c%20search_path%3Dschema',
+  currentSchema: 'set the schema with options=-c%20search_path%3Dschema',
   dbname: 'name the database before the question mark',
   hostaddr: 'name the address as host',
   passfile: 'give the password in the URL',
-  require_auth: 'leave it out',
-  search_path: 'name the schema by options=-c%20search_path%3Dschema',
+  require_auth: 'remove it',
+  search_path: 'set the schema with options=-c%20search_path%3Dschema',
   service: 'give the host, user and database in the URL',
-  sslcrl: 'leave it out',
-  sslpassword: 'name a key without a passphrase by sslkey',
+  sslcrl: 'remove it',
+  sslpassword: 'use a key without a passphrase as sslkey',
 };
 
 const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
 
 const SSL_MODES = ['disable', 'verify-full', 'verify-ca', 'require', 'prefer', 'no-verify'];
 
-const UNESCAPED = 'it holds an @ behind the host; in a user or password / ? # must be written as %2F %3F %23';
+const UNESCAPED = 'it contains an @ after the host; in a user or password / ? # must be written as %2F %3F %23';
 
-const WRONG_ESCAPE = 'it holds a wrong escape; a per cent sign in a user, password or database must be written as %25';
+const WRONG_ESCAPE =
+  'it contains an invalid escape; a percent sign in a user, password or database must be written as %25';
 
 /**
  * Finds errors in a URL before anything connects: in its escapes, its TLS parameters, and the files that these name.
@@ -101,9 +102,9 @@ export function findUrlProblem(url: string): string | undefined {
   if ([pathname, ...names].some((text) => text.includes('@'))) return UNESCAPED;
   if (/%(?![\da-f]{2})/i.test(url)) return WRONG_ESCAPE;
   const meant = names.map((name) => findMeantName(name, PARAMETERS)).find(Boolean);
-  if (meant !== undefined) return `a parameter of it is misspelt; it must be ${meant}`;
+  if (meant !== undefined) return `a parameter is misspelt; it must be ${meant}`;
   const twice = PARAMETERS.find((name) => searchParams.getAll(name).length > 1);
-  if (twice !== undefined) return `it has the parameter ${twice} twice; one of them must go`;
+  if (twice !== undefined) return `it has the parameter ${twice} twice; remove one of them`;
   const passedOver = names.find((name) => Object.hasOwn(PASSED_OVER, name));
   if (passedOver !== undefined) return `its parameter ${passedOver} has no effect; ${PASSED_OVER[passedOver]}`;
   if (!/^\d*$/.test(searchParams.get('connect_timeout') ?? '')) {
@@ -119,10 +120,10 @@ function findTlsProblem(url: string, parameters: URLSearchParams): string | unde
     return 'its ssl must be true or 0; better is sslmode=verify-full, or sslmode=disable';
   }
   const files = SSL_FILES.filter((name) => parameters.has(name));
-  if (mode === 'disable' && files.length > 0) return `it has sslmode=disable and ${files[0]}; one of them must go`;
-  if (files.includes('sslcert') !== files.includes('sslkey')) return 'sslcert and sslkey must be there together';
+  if (mode === 'disable' && files.length > 0) return `it has sslmode=disable and ${files[0]}; remove one of them`;
+  if (files.includes('sslcert') !== files.includes('sslkey')) return 'sslcert and sslkey must be set together';
   if (parameters.get('sslrootcert') === 'system') {
-    return 'leave out sslrootcert=system: without it, the certificates that Node.js brings are trusted';
+    return 'remove sslrootcert=system: by default, the root certificates of Node.js are trusted';
   }
   try {
     const { ssl } = parseIntoClientConfig(url); // reads the files
@@ -130,7 +131,7 @@ function findTlsProblem(url: string, parameters: URLSearchParams): string | unde
     if (ssl.ca) new X509Certificate(String(ssl.ca));
     if (!ssl.cert || !ssl.key) return undefined;
     const own = new X509Certificate(String(ssl.cert));
-    if (!own.checkPrivateKey(createPrivateKey(String(ssl.key)))) return 'its sslkey is not the key of its sslcert';
+    if (!own.checkPrivateKey(createPrivateKey(String(ssl.key)))) return 'its sslkey does not match its sslcert';
     if (own.validToDate.getTime() < Date.now()) return `its sslcert has expired (${own.validTo})`;
     return undefined;
   } catch (error) {

@@ -13,7 +13,7 @@ export class SettingsError extends Error {
 
   /** @param problems one sentence for each problem */
   constructor(problems: readonly string[]) {
-    super(`These settings are wrong:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    super(`Invalid settings:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
   }
 }
 
@@ -62,15 +62,15 @@ function readText(
   const text = environment[variable]?.trim();
   const fileVariable = `${variable}_FILE`;
   const file = isSecret ? environment[fileVariable]?.trim() : undefined;
-  if (isSecret && text === '') return { problem: `${variable} is set and empty; set it, or unset it` };
+  if (isSecret && text === '') return { problem: `${variable} is set but empty; give it a value, or unset it` };
   if (file === undefined) return text === undefined ? {} : { text };
-  if (file === '') return { problem: `${fileVariable} is set and empty; it must be the path of a file, or be unset` };
+  if (file === '') return { problem: `${fileVariable} is set but empty; it must be the path of a file, or be unset` };
   if (text !== undefined) return { problem: `${variable} and ${fileVariable} are both set; set one of them` };
   try {
     const content = readFileSync(file, 'utf8').trim();
     if (content !== '') return { text: content, source: `${variable}, in the file of ${fileVariable},` };
     return {
-      problem: `${fileVariable} is ${JSON.stringify(file)}, which is empty; it must hold what ${variable} would`,
+      problem: `${fileVariable} is ${JSON.stringify(file)}, which is empty; it must contain the value of ${variable}`,
     };
   } catch (error) {
     return { problem: `${fileVariable} is ${JSON.stringify(file)}, which cannot be read: ${describeFileError(error)}` };
@@ -81,9 +81,9 @@ function readText(
 function findLeftover(text: string): string | undefined {
   if (/^(["']).*\1$/s.test(text)) return 'it must be written without the quotes around it';
   // URLs are parsed without line breaks, so a password would silently be another one.
-  if (/\p{Cc}/u.test(text)) return 'it must hold no line break and no other control character';
+  if (/\p{Cc}/u.test(text)) return 'it must not contain a line break or another control character';
   if (/\$(?:\(\w+\)|\{\w+\})/.test(text)) {
-    return 'it holds a reference to a variable, such as $(NAME), which nothing has replaced; it must hold the value (in a URL a $ that is meant is %24)';
+    return 'it contains a variable reference, such as $(NAME), that was not expanded; it must contain the value (in a URL, write a literal $ as %24)';
   }
   return undefined;
 }
@@ -100,7 +100,7 @@ const findMisspeltVariables = (environment: Environment, names: readonly string[
     const isOfAnother = meant === name.toUpperCase() && environment[meant] !== undefined;
     return meant === undefined || isOfAnother
       ? []
-      : [`${name} is set, and there is no such setting; it must be ${meant}, or be unset`];
+      : [`${name} is not a known setting; it must be ${meant}, or be unset`];
   });
 
 /** A file may hold a secret only. Short names with this ending belong to others: HOST_FILE. */
@@ -131,7 +131,7 @@ function findConflicts(environment: Environment, values: Partial<SettingValues>)
     ],
     [
       shutdownTimeoutMs !== undefined && shutdownTimeoutMs <= shutdownDelayMs,
-      'SHUTDOWN_TIMEOUT is not longer than SHUTDOWN_DELAY; requests need some time after it: set a longer one',
+      'SHUTDOWN_TIMEOUT is not longer than SHUTDOWN_DELAY; requests need time to complete after the delay: set a longer one',
     ],
     [
       port === 65_535 && !environment['ADMIN_PORT']?.trim(),

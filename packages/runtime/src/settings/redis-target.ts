@@ -60,18 +60,18 @@ export function findRedisUrlProblem(text: string): string | undefined {
   const parameters = parametersOf(text);
   // A question mark in a password ends the part that names the host.
   if (parameters.some((parameter) => parameter.includes('@'))) {
-    return 'it holds an @ behind a question mark; in a user or password / ? # must be written as %2F %3F %23';
+    return 'it contains an @ after a question mark; in a user or password / ? # must be written as %2F %3F %23';
   }
   const unknown = parameters.find((parameter) => !parameter.startsWith('tls_verify='));
   if (unknown !== undefined) {
     const [, name = 'without a value'] = /^(\w{1,40})=/.exec(unknown) ?? [];
-    return `its parameter ${name} is not understood; the only parameter is tls_verify=none`;
+    return `its parameter ${name} is unknown; the only parameter is tls_verify=none`;
   }
   if (parameters.some((parameter) => parameter !== 'tls_verify=none')) {
     return 'its tls_verify must be none; without it, certificates are verified';
   }
   if (parameters.length > 0 && !text.startsWith('rediss')) {
-    return 'its tls_verify has no effect without TLS; write rediss: for redis:, or leave it out';
+    return 'its tls_verify has no effect without TLS; use rediss: instead of redis:, or remove it';
   }
   return undefined;
 }

@@ -52,7 +52,7 @@ export const settingsSchema = z.object({
   }),
   host: setting('HOST', values.host.prefault('127.0.0.1'), {
     mustBe: 'a host name or an IP address, such as 127.0.0.1 or 0.0.0.0',
-    meaning: 'address of the public listener; of a name, the first one',
+    meaning: 'address of the public listener; a name stands for its first address',
   }),
   reusePort: setting('REUSE_PORT', values.onOrOff.prefault('off'), {
     mustBe: 'on or off',
@@ -67,7 +67,7 @@ export const settingsSchema = z.object({
   }),
   adminHost: setting('ADMIN_HOST', values.host.prefault('127.0.0.1'), {
     mustBe: 'a host name or an IP address, such as 127.0.0.1 or 0.0.0.0',
-    meaning: 'address of that listener; other machines reach it only if this says so',
+    meaning: 'address of that listener; by default, other machines cannot reach it',
   }),
   databaseUrls: setting(
     'DATABASE_URL',
@@ -90,8 +90,8 @@ export const settingsSchema = z.object({
   databaseConnections: setting('DATABASE_CONNECTIONS', values.integer(1, 1_000).prefault('16'), {
     mustBe: 'a whole number, 1 to 1000',
     meaning:
-      'size of the connection pool for requests. If PostgreSQL has no room for as many, requests wait for those there ' +
-      'are, and one line says so',
+      'size of the connection pool for requests. If PostgreSQL allows fewer connections, requests wait for a free one, ' +
+      'and the log says so once',
   }),
   redis: setting(
     'REDIS_URL',
@@ -109,8 +109,8 @@ export const settingsSchema = z.object({
         'without /0, separated by commas, for a cluster, or redis+sentinel://host:26379,host:26379/master-name',
       meaning: 'Redis, Redis Cluster or Sentinels: [URLs, TLS, permissions](#redis)',
       unset:
-        'the Redis or Valkey of the machine, run below `DATA_DIR` until the server ends, for trying out; in production, ' +
-        'or if the machine has none, limits in the process',
+        "the machine's Redis or Valkey, run below `DATA_DIR` until the server ends, for evaluation; in production, or if " +
+        'the machine has none, limits in the process',
       isSecret: true,
     },
   ),
@@ -122,16 +122,16 @@ export const settingsSchema = z.object({
       .default(''),
     {
       mustBe: '1 to 40 letters, digits and . : _ -, such as shop: (no braces, which would bind all keys to one slot)',
-      meaning: 'begins each key and channel, so that two deployments can share a Redis',
+      meaning: 'prefix of each key and channel, so that two deployments can share a Redis',
     },
   ),
   dataFolder: setting('DATA_DIR', z.string().regex(HOME_FOLDER_FREE).default('.data'), {
-    mustBe: 'a folder, written out (nothing replaces ~ or $HOME)',
+    mustBe: 'a folder, written out (~ and $HOME are not expanded)',
     meaning: 'holds the embedded PostgreSQL and Redis, and the demo keys',
   }),
   migrate: setting('MIGRATE', values.onOrOff.prefault('on'), {
     mustBe: 'on or off',
-    meaning: '`off`: the schema is never [changed](#upgrades), and an older one is refused',
+    meaning: '`off`: [migrations](#upgrades) are never applied, and an older schema is refused',
   }),
   publicBaseUrl: setting('PUBLIC_BASE_URL', values.baseUrl.optional(), {
     mustBe: 'an http or https URL that ends in /v1',
@@ -144,13 +144,13 @@ export const settingsSchema = z.object({
   }),
   corsOrigins: setting('CORS_ORIGINS', values.origins.prefault(''), {
     mustBe: 'origins separated by commas, such as https://shop.example (no path, no slash at the end)',
-    meaning: 'origins that browsers may call from',
+    meaning: 'origins from which browsers may call',
   }),
   trustProxy: setting('TRUST_PROXY', values.trustProxy.prefault('off'), {
     mustBe:
       'off, true (every proxy), the number of proxies (1 to 32), or addresses and networks separated by commas, such ' +
       'as 10.0.0.0/8',
-    meaning: 'whose [`X-Forwarded-For`](#behind-a-proxy) is believed',
+    meaning: 'whose [`X-Forwarded-For`](#behind-a-proxy) is trusted',
   }),
   securityContact: setting('SECURITY_CONTACT', values.contact.optional(), {
     mustBe: 'a mailto: or https: URL, such as mailto:security@shop.example',
@@ -171,19 +171,19 @@ export const settingsSchema = z.object({
   shutdownDelayMs: setting('SHUTDOWN_DELAY', values.duration(0, HOUR_MS).prefault('0s'), {
     mustBe: 'a duration of 0s to 1h, such as 5s or 1m',
     meaning:
-      'how long after a signal requests are still served while `/readyz` is 503: longer than your balancer takes ' +
+      'how long requests are still served after a signal, while `/readyz` is 503: longer than your load balancer takes ' +
       '[to notice](#what-happens-when)',
   }),
   shutdownTimeoutMs: setting('SHUTDOWN_TIMEOUT', values.duration(1_000, HOUR_MS).optional(), {
     mustBe: 'a duration of 1s to 1h, longer than SHUTDOWN_DELAY, such as 10s or 2m',
     meaning:
-      'how long after a signal everything has ended; requests that still go on are cut 3 s before that (half of what ' +
-      'follows the delay, if less than 6 s)',
+      'deadline for the whole shutdown after a signal; requests still in flight are aborted 3 s before it (half of the ' +
+      'time after the delay, if that is less than 6 s)',
     unset: '10s after the delay',
   }),
   eventsRetentionMs: setting('EVENTS_RETENTION', values.duration(1_000, RETENTION_MAX_MS).prefault('30d'), {
     mustBe: 'a duration of 1s to 36500d, such as 30s, 15m, 24h or 30d',
-    meaning: 'how long [events](#events) of orders can be read again',
+    meaning: 'how long [events](#events) of orders are retained',
   }),
   petsSunsetAt: setting('PETS_SUNSET_AT', values.dateOrDateTime.prefault('2027-06-30'), {
     mustBe: 'a date, 2027-06-30, or a date-time with its offset, 2027-06-30T12:00:00Z',
@@ -191,19 +191,19 @@ export const settingsSchema = z.object({
   }),
   logLevel: setting('LOG_LEVEL', z.enum(LOG_LEVELS).default('info'), {
     mustBe: `one of ${LOG_LEVELS.join(', ')}`,
-    meaning: 'which lines are [logged](#the-log); that of the listener always is',
+    meaning: 'minimum level of the [log](#the-log); `listening on` is always logged',
   }),
   logFormat: setting('LOG_FORMAT', z.enum(['pretty', 'json']).optional(), {
     mustBe: 'pretty or json',
-    meaning: 'form of [what the server prints](#the-log)',
-    unset: 'pretty on a terminal, else json',
+    meaning: 'format of [the log](#the-log)',
+    unset: 'pretty on a terminal, otherwise json',
   }),
   accessLogLevel: setting(
     'ACCESS_LOG',
     values.onOrOff.prefault('off').transform((isOn) => (isOn ? 'info' : 'debug')),
     {
       mustBe: 'on or off',
-      meaning: '`on`: each request is [a line](#the-log) at info, else at debug',
+      meaning: '`on`: each request is [logged](#the-log) at info, otherwise at debug',
     },
   ),
 });

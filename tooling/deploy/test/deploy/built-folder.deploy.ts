@@ -156,13 +156,13 @@ test.each(['server.js', 'petstore.js'])(
     const withoutDatabase = run();
     expect([withoutDatabase.status, withoutDatabase.stdout]).toEqual([2, '']);
     expect(withoutDatabase.stderr).toMatch(
-      /^(petstore: )?These settings are wrong:\n {2}DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL\n$/,
+      /^(petstore: )?Invalid settings:\n {2}DATABASE_URL is not set, and there is no embedded database in production; set DATABASE_URL\n$/,
     );
     const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
     const onOlderNode = run('--import', `data:text/javascript,${encodeURIComponent(older)}`);
     expect([onOlderNode.status, onOlderNode.stdout]).toEqual([1, '']);
     expect(onOlderNode.stderr).toBe(
-      'petstore: This is Node 20.20.2, and Node 24.16 or newer (not 25, not 26.0) is needed.\n',
+      'petstore: This is Node 20.20.2, and Node 24.16 or newer (not 25, not 26.0) is required.\n',
     );
   },
 );

@@ -90,7 +90,7 @@ test('a container has no file that it could write, and no program but Node', asy
 test('a container without a database says so in one line, and ends with 2', async () => {
   await using container = image.run({});
   expect((await container.exited).code).toBe(2);
-  expect(JSON.parse(container.stderr).msg).toMatch(/^These settings are wrong:\n {2}DATABASE_URL is not set, [^\n]+$/);
+  expect(JSON.parse(container.stderr).msg).toMatch(/^Invalid settings:\n {2}DATABASE_URL is not set, [^\n]+$/);
 });
 
 test('the Dockerfile has no mistakes, and brings the Node that is tested', () => {
