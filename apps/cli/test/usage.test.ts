@@ -74,7 +74,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
       environment: { DATABASE_URL: 'mysql://secret@host', MIGRATE: 'perhaps' },
     });
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/^petstore: These settings are wrong:\n/);
+    expect(stderr).toMatch(/^petstore: Invalid settings:\n/);
     expect(stderr).toContain('DATABASE_URL');
     expect(stderr).toContain('MIGRATE');
     expect(stderr).not.toContain('secret');

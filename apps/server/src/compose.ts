@@ -107,7 +107,7 @@ export async function startServer(
     }),
   );
   const { apiKeys, pets, events, audit, migrations, sequences } = persistence;
-  const onBackgroundError = (err: unknown) => logger.error({ err }, 'a task in the background failed');
+  const onBackgroundError = (err: unknown) => logger.error({ err }, 'a background task failed');
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);

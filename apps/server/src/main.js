@@ -4,7 +4,9 @@ import module from 'node:module';
 import { join } from 'node:path';
 
 if (!existsSync(join(import.meta.dirname, '../node_modules'))) {
-  console.error('petstore: Nothing is installed yet. "npx --yes pnpm@12 start" installs what is needed, and serves.');
+  console.error(
+    'petstore: Dependencies are not installed. "npx --yes pnpm@12 start" installs them, and starts the server.',
+  );
   process.exit(1);
 }
 const { requireNode } = await import('@petstore/runtime/require-node');

@@ -8,7 +8,7 @@ test.each([
   { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' },
   { OTEL_TRACES_EXPORTER: 'console' },
   { ...ENDPOINT, OTEL_SDK_DISABLED: 'false' },
-])('%o asks for spans', (environment) => expect(wantsTracing(environment)).toBe(true));
+])('%o enables tracing', (environment) => expect(wantsTracing(environment)).toBe(true));
 
 test.each([
   {},

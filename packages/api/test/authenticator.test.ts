@@ -182,7 +182,7 @@ describe('the last use of a key', () => {
   });
 });
 
-describe('while PostgreSQL is away', () => {
+describe('while PostgreSQL is unavailable', () => {
   test('a known key stays good for 60 s past its 5 s, any other is unavailable, and all recovers', async () => {
     const fixture = openTestAuthenticator();
     const { clock, store } = fixture;

@@ -92,7 +92,7 @@ export function createSequences(database: Database): Sequences {
   const findBehind = async (): Promise<ReadonlyMap<Sequence, string>> => {
     try {
       const rows = await database.run('reads', FIND_BEHIND, []);
-      return new Map(rows.map(({ name }) => [name, 'it gives ids that are in use']));
+      return new Map(rows.map(({ name }) => [name, 'it generates ids that are in use']));
     } catch (error) {
       if (!isDenial(error)) throw error;
       return new Map(SEQUENCES.map((name) => [name, reasonOf(error)]));

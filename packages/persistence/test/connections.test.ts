@@ -191,7 +191,7 @@ test('callers who wait for a connection are served by the server that takes over
   expect(rows).toEqual([[next.name]]);
 });
 
-test('while PostgreSQL is away, nobody connects more often than every tenth of a second', async () => {
+test('while PostgreSQL is unavailable, nobody connects more often than every tenth of a second', async () => {
   let connectCount = 0;
   const server = createServer((socket) => {
     connectCount++;

@@ -11,8 +11,8 @@ test('a database whose encoding does not hold every text is refused, in one line
   await using database = await createDatabase('LATIN1');
   await using persistence = openPersistence({ databaseUrl: database.url });
   const message =
-    'PostgreSQL is not available: the encoding of the database is LATIN1, which does not hold every text; ' +
-    "UTF8 is needed (create database ... encoding 'UTF8')";
+    'PostgreSQL is not available: the encoding of the database is LATIN1, which cannot store every text; ' +
+    "UTF8 is required (create database ... encoding 'UTF8')";
   await expect(persistence.ping()).rejects.toMatchObject({ name: 'StorageUnavailableError', message });
   await expect(persistence.migrations.migrate()).rejects.toMatchObject({ message });
 });

@@ -75,14 +75,15 @@ describe('a database that cannot be migrated says why in one line', () => {
   test('because our role may not make tables', async () => {
     await using database = await createTestDatabase();
     await using role = await createRole(database.url);
-    await expectRefusal(role.url, /permission denied for schema public; it takes a role like petstore_owner/);
+    await expectRefusal(role.url, /permission denied for schema public; it needs a role like petstore_owner/);
   });
 
   test('because our role may use no schema of its search_path', async () => {
     await using database = await createTestDatabase();
     await using role = await createRole(database.url);
     await runSql(database.url, 'revoke all on schema public from public');
-    const message = 'there is no schema for the tables: the role may use none of those in its search_path';
+    const message =
+      'there is no schema for the tables: the role has no permission to use any schema in its search_path';
     await expectRefusal(role.url, message);
   });
 
@@ -95,7 +96,7 @@ describe('a database that cannot be migrated says why in one line', () => {
     await using role = await createRole(database.url);
     await expectRefusal(
       role.url,
-      'which migrations the database has cannot be read: permission denied for table schema_migrations; grant select on it',
+      'the applied migrations cannot be read: permission denied for table schema_migrations; grant select on it',
     );
   });
 
@@ -238,7 +239,9 @@ describe('the next migration', () => {
     await stranger.query('begin');
     await stranger.query('select from api_keys');
     const given = run('0003-column', NextColumn, { lockPatienceMs: 0 });
-    await expect(given).rejects.toThrow('the migration 0003-column waits: other sessions keep a table locked');
+    await expect(given).rejects.toThrow(
+      'the migration 0003-column is blocked: another session holds a lock on a table',
+    );
     await expect(given).rejects.toMatchObject({ name: 'StorageUnavailableError' });
     const migration = run('0003-column', NextColumn, { lockPatienceMs: 60_000 });
     await using reader = await openClient(store.url);

@@ -61,21 +61,18 @@ async function reasonAt(change: (url: URL) => void): Promise<string> {
 }
 
 test.each<[string, (url: URL) => void]>([
-  ['PostgreSQL is away (the connection is refused)', (url) => Object.assign(url, { port: '1' })],
-  ['PostgreSQL refuses the login (wrong password)', (url) => Object.assign(url, { password: 'secret' })],
-  ['PostgreSQL refuses the login (wrong password)', (url) => Object.assign(url, { username: 'secret-user' })],
+  ['PostgreSQL is unavailable (connection refused)', (url) => Object.assign(url, { port: '1' })],
+  ['PostgreSQL rejects the login (wrong password)', (url) => Object.assign(url, { password: 'secret' })],
+  ['PostgreSQL rejects the login (wrong password)', (url) => Object.assign(url, { username: 'secret-user' })],
   ['PostgreSQL has no such database', (url) => Object.assign(url, { pathname: '/secret' })],
-  [
-    'PostgreSQL refuses the login (no password, or one that cannot be used)',
-    (url) => Object.assign(url, { password: '' }),
-  ],
+  ['PostgreSQL rejects the login (missing or unusable password)', (url) => Object.assign(url, { password: '' })],
   ['PostgreSQL accepts no connections to this database', (url) => Object.assign(url, { pathname: '/closed' })],
   [
-    `PostgreSQL is not available: the encoding of the database is LATIN1, which does not hold every text; UTF8 is needed (create database ... encoding 'UTF8')`,
+    `PostgreSQL is not available: the encoding of the database is LATIN1, which cannot store every text; UTF8 is required (create database ... encoding 'UTF8')`,
     (url) => Object.assign(url, { pathname: '/latin' }),
   ],
   [
-    'PostgreSQL is not trusted (its certificate: DEPTH_ZERO_SELF_SIGNED_CERT)',
+    'the certificate of PostgreSQL is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)',
     (url) => url.searchParams.set('sslmode', 'verify-full'),
   ],
 ])('says in a phrase, and without a secret: %s', async (phrase, change) => {
@@ -110,9 +107,9 @@ test('says that PostgreSQL is hung if it accepts a connection and no more, and t
   const { port } = silent.address() as AddressInfo; // what a TCP server that listens has
   await using persistence = openPersistence({ databaseUrl: `postgres://petstore@127.0.0.1:${port}/petstore` });
   const find = () => persistence.orders.findOrder(orderId(1n)).then(() => 'found', describeStorageFailure);
-  expect(await find()).toBe('PostgreSQL is hung (no response)');
+  expect(await find()).toBe('PostgreSQL is hung (not responding)');
   const begin = performance.now();
-  for (let i = 0; i < 20; i++) expect(await find()).toBe('PostgreSQL is hung (no response)');
+  for (let i = 0; i < 20; i++) expect(await find()).toBe('PostgreSQL is hung (not responding)');
   expect(performance.now() - begin).toBeLessThan(20_000); // each would wait for two seconds
   silent.close();
 });
@@ -134,7 +131,7 @@ test('says that there is no room if requests get no connection, until there is',
   const other = await vi.waitUntil(() => connectOrNothing(url), { timeout: 10_000 });
   await expect(persistence.orders.findOrder(orderId(1n))).rejects.toThrow(StorageUnavailableError);
   expect(await persistence.ping().then(() => 'none', describeStorageFailure)).toBe(
-    'PostgreSQL has no room for another connection',
+    'PostgreSQL has too many connections',
   );
   await other.end();
   await expect.poll(() => persistence.ping().catch(describeStorageFailure)).toEqual({ isReadOnly: false });
@@ -150,10 +147,10 @@ test('says that the login is refused if requests get no connection, although a s
     `alter role guest password 'rotated'`,
     `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'guest' and query like '%from orders%'`,
   );
-  await expect.poll(find).toBe('PostgreSQL refuses the login (wrong password)');
+  await expect.poll(find).toBe('PostgreSQL rejects the login (wrong password)');
   await expect
     .poll(() => persistence.ping().then(() => 'none', describeStorageFailure))
-    .toBe('PostgreSQL refuses the login (wrong password)');
+    .toBe('PostgreSQL rejects the login (wrong password)');
   await sql(`alter role guest password 'guessed'`);
   await expect.poll(find).toBe('PostgreSQL lacks the schema (a table is missing)');
   expect(await persistence.ping()).toEqual({ isReadOnly: false });
@@ -172,12 +169,12 @@ test('knows a server that is read-only, and repeats what was written for people'
 });
 
 test.each([
-  ['EACCES', /may not use its socket/],
+  ['EACCES', /no permission to use its socket/],
   ['EMFILE', /raise ulimit -n/],
-  ['53100', /no room on its disk/],
+  ['53100', /out of disk space/],
   ['53200', /out of memory/],
   ['53400', /has reached a limit of its configuration/],
-  ['57P03', /starts or shuts down/],
+  ['57P03', /starting up or shutting down/],
   ['57P04', /was dropped/],
   ['58030', /read or write its disk/],
 ])('has words for %s, so that no bare code is shown', (code, words) => {
@@ -188,6 +185,6 @@ test('says in words that a password is missing, to callers too', async () => {
   const url = Object.assign(new URL(server.url), { password: '' });
   await using persistence = openPersistence({ databaseUrl: url.href });
   await expect(persistence.ping()).rejects.toThrow(
-    /^PostgreSQL is not available: it asks for a password, and none is given$/,
+    /^PostgreSQL is not available: it requires a password, and none was given$/,
   );
 });

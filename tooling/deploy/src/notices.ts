@@ -14,7 +14,7 @@ const PACKAGE_FOLDER = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 export async function renderNotices(files: readonly string[]): Promise<string> {
   const folders = new Set(files.flatMap((file) => PACKAGE_FOLDER.exec(file) ?? []));
   const notices = await Promise.all(Array.from(folders, renderNotice));
-  return `What others wrote in this folder, and its licences.\n${[...new Set(notices)].sort().join('')}`;
+  return `Third-party software in this folder, and its licences.\n${[...new Set(notices)].sort().join('')}`;
 }
 
 async function renderNotice(folder: string): Promise<string> {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 if (!existsSync(resolve(import.meta.dirname, '../node_modules'))) {
-  console.error('Nothing is installed yet. "npx --yes pnpm@12 test" installs what is needed, and tests.');
+  console.error('Dependencies are not installed. "npx --yes pnpm@12 test" installs them, and runs the tests.');
   process.exit(1);
 }
 await import('./main.ts');

@@ -63,7 +63,7 @@ export function clearReports(root: string, task: string): void {
 
 /**
  * The outcome of each package that was run. Reports contain neither errors outside of tests nor packages that could not be
- * run: where the run failed and no test did, that counts as one failure of the run itself.
+ * run: if the run failed but no test did, the run itself counts as one failure.
  *
  * @param root the folder that holds `apps`, `packages` and `tooling`
  * @param task the script that was run

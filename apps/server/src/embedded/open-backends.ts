@@ -50,11 +50,12 @@ async function openPostgres(
   if (databaseUrls !== undefined) {
     return { databaseUrls, embedded: undefined, database: describeDatabase(databaseUrls) };
   }
-  logger.info('starting the embedded PostgreSQL; the first time this takes some seconds');
+  logger.info('starting the embedded PostgreSQL; the first start takes a few seconds');
   const embedded = await openEmbeddedPostgres(dataFolder, {
     server: reusePort ? 'shared' : 'alone',
     signal,
-    onEnd: () => logger.error('the embedded PostgreSQL was killed, and is not started again: restart this server'),
+    onEnd: () =>
+      logger.error('the embedded PostgreSQL was killed and is not restarted automatically: restart this server'),
   });
   resources.defer(() => embedded.release());
   return { databaseUrls: [embedded.url], embedded, database: `embedded PostgreSQL in ${dataFolder}` };
@@ -81,11 +82,11 @@ function describeDatabase(databaseUrls: DatabaseUrls): string {
 function describeLimits(target: RedisTarget | undefined, { dataFolder }: Settings): string {
   switch (target?.type) {
     case undefined:
-      return 'in this process, lost when it ends; set REDIS_URL to keep them';
+      return 'in memory, lost when this process ends; set REDIS_URL to keep them';
     case 'single':
       return `Redis at ${target.host}:${target.port}`;
     case 'socket':
-      return `Redis of this machine, for trying out, in ${dataFolder}`;
+      return `this machine's Redis, for evaluation only, in ${dataFolder}`;
     case 'cluster':
       return `Redis Cluster at ${target.nodes.map(({ host, port }) => `${host}:${port}`).join(', ')}`;
     case 'sentinel':

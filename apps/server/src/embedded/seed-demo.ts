@@ -37,7 +37,8 @@ export async function seedDemo(
   const ids = (known ?? []).map(({ id }) => id);
   for (const id of ids) await persistence.keyAdministration.revokeKey(id, now);
   writeDemoKeys(dataFolder, []);
-  if (ids.length > 0) logger.warn({ host, keys: ids }, 'the demo keys were revoked: others can reach HOST');
+  if (ids.length > 0)
+    logger.warn({ host, keys: ids }, 'the demo keys were revoked: HOST is reachable from other machines');
   return [];
 }
 

@@ -44,7 +44,10 @@ export interface AdmissionOptions {
 
 /** The decision on a call that is free. */
 const ADMITTED: CountedDecision = { outcome: 'admitted' };
-const BATCH_TOO_LARGE = new ApiError('invalid_request', 'The batch holds more calls than the limits of the key allow.');
+const BATCH_TOO_LARGE = new ApiError(
+  'invalid_request',
+  'The batch contains more calls than the limits of the key allow.',
+);
 /** RFC 9110 section 10.1.1: the only expectation that is defined. Node meets it itself. */
 const CONTINUE = /^100-continue$/i;
 

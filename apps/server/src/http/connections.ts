@@ -211,7 +211,7 @@ export class Connections {
       takenBytes.push(taken);
       if (takenBytes.length <= READER_LOOKS) continue;
       if (taken - (takenBytes.shift() ?? 0) >= leastBytes) continue;
-      last?.log.info(logFieldsOf(last.request), 'a response was cut: its reader was too slow');
+      last?.log.info(logFieldsOf(last.request), 'a response was cut off: the client read too slowly');
       metrics.countCut('slow_reader');
       socket.destroy();
     }

@@ -45,6 +45,6 @@ export async function openAdminListener(
   resources.defer(() => app.close());
   logFailedAccepts(app.server, logger);
   const adminUrl = urlOf(reachableHost(host), portOf(app.server));
-  logger.info({ url: `${adminUrl}/readyz`, host }, 'health and metrics are served');
+  logger.info({ url: `${adminUrl}/readyz`, host }, 'serving health and metrics');
   return adminUrl;
 }

@@ -14,7 +14,7 @@ export interface AnnouncementHandlers {
 const INTERVAL_MS = 20;
 
 /**
- * Notifications between processes through Redis. Nothing depends on them: changes that are missed while Redis is away are
+ * Notifications between processes through Redis. Nothing depends on them: changes missed while Redis is unavailable are
  * still found within seconds.
  *
  * @param settings without `redis` only this process is notified; `redisPrefix` begins the names of the channels

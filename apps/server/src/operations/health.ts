@@ -77,14 +77,14 @@ function describeSequences(sequences: HealthSources['sequences']): readonly stri
   const problems = [...sequences.behind].map(
     ([name, reason]) => `the sequence ${name} is behind its table (${reason})`,
   );
-  sequences.align().catch(() => {}); // the next report has its outcome, or says why PostgreSQL is away
+  sequences.align().catch(() => {}); // the next report has its outcome, or says why PostgreSQL is unavailable
   return problems;
 }
 
 function describeStorage(state: Exclude<StorageState, 'up'>, reason: Error | undefined): string {
-  if (state === 'read-only') return 'PostgreSQL is read-only: orders can be read, and not changed';
+  if (state === 'read-only') return 'PostgreSQL is read-only: orders can be read, but not changed';
   return reason === undefined ? NOT_REACHED : describeStorageFailure(reason);
 }
 
 const describeAway = (reason: string | undefined): string =>
-  `Redis is away${reason === undefined ? '' : ` (${reason})`}: limits are counted in this process`;
+  `Redis is unavailable${reason === undefined ? '' : ` (${reason})`}: limits are counted in this process`;

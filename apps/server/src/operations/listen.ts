@@ -59,7 +59,7 @@ export function logFailedAccepts(server: Server, logger: Pick<Logger, 'warn'>): 
     dropped++;
     if (performance.now() - loggedAtMs < REFUSED_LOGGED_EVERY_MS) return;
     const advice =
-      'as many are open as there may be. 10,000 need a limit of 10,100 open files (ulimit -n, LimitNOFILE)';
+      'the maximum number is open. 10,000 connections need a limit of 10,100 open files (ulimit -n, LimitNOFILE)';
     logger.warn({ dropped, open: server.maxConnections }, `connections could not be accepted: ${advice}`);
     loggedAtMs = performance.now();
     dropped = 0;
@@ -93,14 +93,18 @@ function explainListenError(error: unknown, { host, port, reusePort, setting }: 
   switch (code) {
     case 'EADDRINUSE': {
       const use = reusePort ? 'in use by a process that does not share it (REUSE_PORT=on, same user)' : 'in use';
-      return new RuntimeError(`Port ${port} of ${host} is ${use}. Stop what uses it, or set ${setting} to another.`);
+      return new RuntimeError(
+        `Port ${port} of ${host} is ${use}. Stop the process that uses it, or set ${setting} to another.`,
+      );
     }
     case 'ENOTSUP':
       return new RuntimeError(
         'REUSE_PORT is on, but this system does not allow several servers on one port. Set it to off.',
       );
     case 'EACCES':
-      return new RuntimeError(`Port ${port} of ${host} may not be used by this user. Set ${setting} to another.`);
+      return new RuntimeError(
+        `This user has no permission to listen on port ${port} of ${host}. Set ${setting} to another.`,
+      );
     case 'EADDRNOTAVAIL':
     case 'EAFNOSUPPORT': // an address of IPv6 on a machine without it
     case 'EINVAL': // a link-local address without its interface

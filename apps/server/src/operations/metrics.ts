@@ -17,7 +17,7 @@ const STATEMENT_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 /** prom-client's gauges with names of counters. Each is the sum of another gauge over its labels. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-/** Why a response was cut: its source failed, or its reader was too slow. */
+/** Why a response was cut: its source failed, or the client was too slow. */
 export type CutReason = (typeof CUT_REASONS)[number];
 const CUT_REASONS = ['failed', 'slow_reader'] as const;
 
@@ -62,7 +62,7 @@ export class Metrics {
   });
   readonly #deprecatedUse = new Counter({
     name: 'petstore_deprecated_requests_total',
-    help: 'Requests to deprecated operations, over tRPC calls of them, by the id of the key; none: no valid key.',
+    help: 'Requests to deprecated operations (calls, over tRPC), by the id of the key; none: no valid key.',
     labelNames: ['operation', 'key'],
     registers: this.#registers,
   });
@@ -74,7 +74,7 @@ export class Metrics {
   });
   readonly #cuts = new Counter({
     name: 'petstore_http_responses_cut_total',
-    help: 'Responses that began and were cut, because what they are made of could not be read or their reader was too slow.',
+    help: 'Responses that were cut off after they began, because their data could not be read or the client was too slow.',
     labelNames: ['reason'],
     registers: this.#registers,
   });
@@ -86,32 +86,32 @@ export class Metrics {
   });
   readonly checks = new Counter({
     name: 'petstore_rate_limit_checks_total',
-    help: 'Checks of limits: decided in Redis, in this process, or from memory by a refusal that is in force.',
+    help: 'Rate limit checks, by where they were decided: in Redis, in this process, or by a cached refusal.',
     labelNames: ['decided'],
     registers: this.#registers,
   });
   readonly redisCalls = new Histogram({
     name: 'petstore_rate_limit_redis_call_duration_seconds',
-    help: 'Calls of the script in Redis, each for up to 128 checks, and how long each took or was waited for.',
+    help: 'Calls of the script in Redis, each for up to 128 checks, and their duration, timeouts included.',
     buckets: CALL_BOUNDS,
     registers: this.#registers,
   });
   readonly bansSet = new Counter({
     name: 'petstore_bans_set_total',
-    help: 'Bans of keys that requests to this server have set, by level.',
+    help: 'Key bans set by requests to this server, by level.',
     labelNames: ['level'],
     registers: this.#registers,
   });
   readonly #statements = new Histogram({
     name: 'petstore_postgres_statement_duration_seconds',
-    help: 'Statements of PostgreSQL, and how long each took with its wait for a connection, by what they are for.',
+    help: 'PostgreSQL statements, and their duration including the wait for a connection of the pool, by purpose.',
     labelNames: ['purpose'],
     buckets: STATEMENT_BOUNDS,
     registers: this.#registers,
   });
   readonly eventsRecorded = new Counter({
     name: 'petstore_order_events_recorded_total',
-    help: 'Changes of orders that requests to this server have made.',
+    help: 'Changes to orders made by requests to this server.',
     registers: this.#registers,
   });
 
@@ -129,7 +129,7 @@ export class Metrics {
     }).set({ version: manifest.version, commit, node: process.versions.node }, 1);
     new Gauge({
       name: 'petstore_heap_limit_bytes',
-      help: 'The most that nodejs_heap_size_used_bytes can become; the process ends then.',
+      help: 'The maximum of nodejs_heap_size_used_bytes; the process crashes when it is reached.',
       registers: this.#registers,
     }).set(getHeapStatistics().heap_size_limit);
     const sunset = new Gauge({

@@ -17,7 +17,7 @@ import type { Metrics } from './metrics.ts';
 export type LimitsMode =
   /** In Redis. */
   | 'redis'
-  /** In this process while Redis is away. */
+  /** In this process while Redis is unavailable. */
   | 'degraded'
   /** In this process, because there is no Redis. */
   | 'in-process';
@@ -25,7 +25,7 @@ export type LimitsMode =
 /** How limits are counted at present. */
 interface LimitsState {
   readonly mode: LimitsMode;
-  /** Why Redis is away, if it is: one short line without a secret. */
+  /** Why Redis is unavailable, if it is: one short line without a secret. */
   readonly awayReason?: string | undefined;
   /** How often counting has moved from Redis to this process or back. */
   readonly modeChanges: number;
@@ -54,9 +54,9 @@ export interface LimitsOptions {
 
 const ADVICE = 'Set maxmemory-policy volatile-ttl.';
 /** The effect of an unsuitable eviction policy on a Redis with limited memory, once that memory is full. */
-const FORGETS = `A full Redis will forget keys that have used up their limits, and bans. ${ADVICE}`;
+const FORGETS = `When Redis is full, it will evict exhausted limits and bans. ${ADVICE}`;
 const EVICTION_RISKS: Readonly<Record<string, string>> = {
-  noeviction: `Once Redis is full, all limits are counted in this process. ${ADVICE}`,
+  noeviction: `When Redis is full, all limits are counted in this process. ${ADVICE}`,
 };
 
 /** Opens the limiter. Without a Redis in the settings this process counts by itself. */
@@ -86,11 +86,11 @@ export function openLimiter(
     modeChanges++;
     if (countedIn === 'process') {
       awaySinceMs = performance.now();
-      logger.warn({ reason }, 'Redis is away: limits are counted in this process');
+      logger.warn({ reason }, 'Redis is unavailable: limits are counted in this process');
     } else {
       wasAwayMs += awayMs();
       awaySinceMs = undefined;
-      logger.info('Redis is back: limits are counted there');
+      logger.info('Redis is available again: limits are counted there');
     }
   };
   const redis = connectRedis(target, { keyPrefix: redisPrefix });

@@ -26,7 +26,7 @@ export function schemaPreparer({ migrations, mayMigrate, logger }: SchemaPrepara
       const { unknownMigrations } = error;
       logger.warn(
         { unknownMigrations },
-        'the database was migrated by a newer version; this server goes on until it ends',
+        'the database was migrated by a newer version; this server keeps running until it is stopped',
       );
     }
     wasPrepared = true;

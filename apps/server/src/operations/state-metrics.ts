@@ -9,7 +9,10 @@ import type { StorageWatch } from './storage-watch.ts';
 
 export function addHealthMetrics(registry: Registry, health: Health): void {
   addMetrics(registry, {
-    petstore_ready: ['Whether the server serves, as /readyz says, at the last check.', () => Number(health.isReady)],
+    petstore_ready: [
+      'Whether the server is ready, as reported by /readyz, at the last check.',
+      () => Number(health.isReady),
+    ],
   });
 }
 
@@ -17,13 +20,13 @@ export function addDatabaseMetrics(registry: Registry, storage: StorageWatch, { 
   addMetrics(registry, {
     petstore_postgres_up: ['Whether the last ping to PostgreSQL succeeded.', () => Number(storage.isAvailable)],
     petstore_postgres_connections: [
-      'Open connections to PostgreSQL for statements of requests.',
+      'Open connections in the PostgreSQL connection pool for requests.',
       () => load().openConnections,
     ],
   });
   new Gauge({
     name: 'petstore_postgres_statements_in_flight',
-    help: 'Statements that wait for a connection or a response of PostgreSQL, by what they are for.',
+    help: 'Statements that wait for a connection of the pool or for a response from PostgreSQL, by purpose.',
     labelNames: ['purpose'],
     registers: [registry],
     collect() {
@@ -37,21 +40,21 @@ const LIMITS_MODES = ['redis', 'degraded', 'in-process'] as const satisfies read
 export function addLimitMetrics(registry: Registry, limits: Limits): void {
   addMetrics(registry, {
     petstore_limits_mode_changes_total: [
-      'How often limits have gone from Redis into this process or back.',
+      'How often counting of limits has failed over from Redis to this process, or back.',
       () => limits.readState().modeChanges,
     ],
     petstore_limits_degraded_seconds_total: [
-      'How long a Redis was away, so that limits were counted in this process.',
+      'How long Redis was unavailable, and limits were counted in this process.',
       () => limits.readState().degradedSeconds,
     ],
     petstore_keys_banned: [
-      'Keys that are banned: the same number in all servers on one Redis.',
+      'Banned keys: the same number on all servers that share a Redis.',
       () => limits.countBannedKeys(),
     ],
   });
   new Gauge({
     name: 'petstore_limits_mode',
-    help: 'Where limits are counted: 1 for the mode in force.',
+    help: 'Where limits are counted: 1 for the current mode.',
     labelNames: ['mode'],
     registers: [registry],
     collect() {
@@ -64,12 +67,12 @@ export function addLimitMetrics(registry: Registry, limits: Limits): void {
 export function addEventMetrics(registry: Registry, events: OrderEventStore): void {
   addMetrics(registry, {
     petstore_order_events_delivered_total: [
-      'Events given to subscribers, each counted for each of them.',
+      'Events delivered to subscribers, counted once per subscriber.',
       () => events.deliveredCount,
     ],
     petstore_order_event_subscribers: ['Subscriptions to the changes of orders.', () => events.followerCount],
     petstore_order_event_lag_seconds: [
-      'How long after its change the latest event was read for subscribers, or for how long a transaction holds reading up; NaN: none was read yet.',
+      'Lag between a change and the reading of its event for subscribers, or how long a transaction has blocked reading; NaN: no event was read yet.',
       () => (events.heldUpMs || events.lagMs) / 1_000,
     ],
   });
@@ -78,10 +81,10 @@ export function addEventMetrics(registry: Registry, events: OrderEventStore): vo
 export function addHttpMetrics(registry: Registry, { connections, requestsInFlight, longLists }: Traffic): void {
   addMetrics(registry, {
     petstore_http_requests_in_flight: [
-      'Requests in flight, responses that are being sent included.',
+      'Requests in flight, including responses that are being sent.',
       () => requestsInFlight.count,
     ],
-    petstore_http_connections: ['Open connections of clients.', () => connections.count],
+    petstore_http_connections: ['Open client connections.', () => connections.count],
     petstore_http_long_lists: ['Long lists that are being sent.', () => longLists.openCount],
   });
 }

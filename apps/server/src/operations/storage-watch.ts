@@ -8,7 +8,7 @@ export type StorageState = 'up' | 'read-only' | 'away';
 
 export interface StorageSeen {
   readonly state: StorageState;
-  /** Why PostgreSQL is away, if that is known. */
+  /** Why PostgreSQL is unavailable, if that is known. */
   readonly reason: Error | undefined;
 }
 
@@ -133,13 +133,15 @@ const toError = (error: unknown): Error => (error instanceof Error ? error : new
 export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {
   let before: StorageState = 'up';
   return (state, reason) => {
-    if (state === 'away') logger.warn({ reason: reason?.message }, 'PostgreSQL is away; waiting for it');
-    else if (state === 'read-only') logger.warn('PostgreSQL is read-only; orders can be read, and not changed');
-    else if (before !== 'up') logger.info('PostgreSQL is back');
+    if (state === 'away') logger.warn({ reason: reason?.message }, 'PostgreSQL is unavailable; waiting for it');
+    else if (state === 'read-only') logger.warn('PostgreSQL is read-only; orders can be read, but not changed');
+    else if (before !== 'up') logger.info('PostgreSQL is available again');
     before = state;
   };
 }
 
 /** Logs that requests wait for fewer connections than the settings allow. */
 export const logFewConnections = (logger: Logger) => (): void =>
-  logger.warn('PostgreSQL has no room for DATABASE_CONNECTIONS connections; requests wait for those that are open');
+  logger.warn(
+    'PostgreSQL has reached its connection limit, below DATABASE_CONNECTIONS; requests wait for a free connection of the pool',
+  );

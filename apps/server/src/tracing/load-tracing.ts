@@ -18,7 +18,7 @@ export async function loadTracing(): Promise<typeof import('./start-tracing.ts')
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
     throw new RuntimeError(
-      'OTEL_* asks for spans, and OpenTelemetry is not installed. Install without --no-optional, or unset OTEL_*.',
+      'OTEL_* enables tracing, but OpenTelemetry is not installed. Install without --no-optional, or unset OTEL_*.',
     );
   }
 }

@@ -18,8 +18,8 @@ import { hideCredentials } from '../operations/hide-credentials.ts';
 const FLUSH_MS = 1_000;
 
 const ANOTHER_SDK =
-  'OpenTelemetry: another SDK was loaded into this process before, such as by NODE_OPTIONS: the spans of this server are ' +
-  'not recorded. Leave the other out, or unset OTEL_*.';
+  'OpenTelemetry: another SDK is already registered in this process, for example through NODE_OPTIONS, so the spans of ' +
+  'this server are not recorded. Remove the other SDK, or unset OTEL_*.';
 
 /** Probes of the admin listener. They would be the majority of all spans. */
 const UNTRACED_PATHS = new Set(['/livez', '/readyz', '/metrics']);
@@ -34,7 +34,7 @@ export function startTracing(logger: Logger, resources: AsyncDisposableStack): v
   const isFirst = diag.setLogger({ error: warn, warn, info() {}, debug() {}, verbose() {} }, DiagLogLevel.WARN);
   if (!isFirst) logger.warn(ANOTHER_SDK);
   setGlobalErrorHandler((error) =>
-    logger.warn(`spans could not be sent: ${describeError(error)}; look at OTEL_EXPORTER_OTLP_*`),
+    logger.warn(`spans could not be exported: ${describeError(error)}; check OTEL_EXPORTER_OTLP_*`),
   );
   const sdk = new NodeSDK({
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.

@@ -36,7 +36,7 @@ describe('PostgreSQL', () => {
   test('may be unavailable at the start: the server is alive, not ready, and migrates when it is available', async () => {
     const adminUrl = await server.adminUrl();
     expect((await fetch(`${adminUrl}/livez`)).status).toBe(200);
-    await server.said(/PostgreSQL is away/);
+    await server.said(/PostgreSQL is unavailable/);
     expect(await server.readiness()).toMatchObject({ status: 503, report: { postgres: 'down' } });
     expect(server.stdout).not.toContain('listening on');
     await postgres.restart();
@@ -104,7 +104,7 @@ describe('PostgreSQL', () => {
           status: 503,
           report: {
             status: 'not ready',
-            problems: ['the server is starting', 'PostgreSQL refuses the login (wrong password)'],
+            problems: ['the server is starting', 'PostgreSQL rejects the login (wrong password)'],
             postgres: 'down',
             limits: 'redis',
           },
@@ -162,7 +162,9 @@ describe('Redis', () => {
           report: {
             status: 'ready',
             problems: [
-              expect.stringMatching(/^Redis is away \(connect ECONNREFUSED .*\): limits are counted in this process$/),
+              expect.stringMatching(
+                /^Redis is unavailable \(connect ECONNREFUSED .*\): limits are counted in this process$/,
+              ),
             ],
             postgres: 'up',
             limits: 'degraded',
@@ -178,7 +180,7 @@ describe('Redis', () => {
     const { text } = KEYS.unlimited;
     const url = await server.url();
     expect((await list(url, text)).status).toBe(200);
-    await server.said(/Redis is back/);
+    await server.said(/Redis is available again/);
     const loggedBefore = server.stdout.length;
     await redis.kill();
     for (let i = 0; i < 10; i++) {
@@ -193,7 +195,7 @@ describe('Redis', () => {
     await redis.restart();
     expect(await timeUntilBack(text)).toBeLessThan(10_000);
     const logged = () => server.stdout.slice(loggedBefore);
-    await vi.waitUntil(() => logged().includes('Redis is back'), PATIENTLY);
+    await vi.waitUntil(() => logged().includes('Redis is available again'), PATIENTLY);
     // Each change is logged once, however many requests notice it.
     expect(
       logged()

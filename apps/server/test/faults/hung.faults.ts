@@ -74,7 +74,7 @@ test('while PostgreSQL hangs no request waits for it, and soon none even begins 
   await eventually(async () =>
     expect(await server.readiness()).toMatchObject({
       status: 503,
-      report: { problems: ['PostgreSQL is hung (no response)'], postgres: 'down' },
+      report: { problems: ['PostgreSQL is hung (not responding)'], postgres: 'down' },
     }),
   );
   for (let i = 0; i < 3; i++) {

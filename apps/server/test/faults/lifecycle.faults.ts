@@ -77,10 +77,10 @@ test('a server whose database is killed says so, is not ready, and ends with 0; 
     const [postgres = Number.NaN] = server.children();
     process.kill(postgres, 'SIGKILL');
     await server.said(
-      /"level":"error".*the embedded PostgreSQL was killed, and is not started again: restart this server/,
+      /"level":"error".*the embedded PostgreSQL was killed and is not restarted automatically: restart this server/,
     );
     await vi.waitFor(async () => expect((await server.readiness()).status).toBe(503), PATIENTLY);
-    expect(JSON.stringify((await server.readiness()).report)).toMatch(/PostgreSQL is away \(.+\)/);
+    expect(JSON.stringify((await server.readiness()).report)).toMatch(/PostgreSQL is unavailable \(.+\)/);
     const { code, afterMs } = await server.stop();
     expect(code, server.stderr).toBe(0);
     expect(afterMs).toBeLessThan(10_000);

@@ -47,7 +47,7 @@ test('a server behind a pooler in transaction mode never becomes ready, and says
   await using pooler = await startPgBouncer(database.url, { poolMode: 'transaction' });
   await using started = await startServer({ DATABASE_URL: pooler.url });
   const { server } = started;
-  await server.said(/PostgreSQL is away/);
+  await server.said(/PostgreSQL is unavailable/);
   for (let look = 0; look < 20; look++) {
     const { status, report } = await server.readiness();
     expect(status).toBe(503);

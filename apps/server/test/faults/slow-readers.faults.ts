@@ -22,7 +22,7 @@ function openReader(app: TestApp): Socket {
   return socket;
 }
 
-const cuts = ({ logLines }: TestApp) => logLines.filter(({ msg }) => msg.includes('reader was too slow'));
+const cuts = ({ logLines }: TestApp) => logLines.filter(({ msg }) => msg.includes('client read too slowly'));
 
 test('a list is sent in full to a client that reads slowly', async () => {
   await using app = await startTestApp({ ...listingOf(longList), bounds: { slowReaderTimeoutMs: 2_000 } });

@@ -34,7 +34,7 @@ test('a server that is suspended under load fails no request, and uses PostgreSQ
   isOver = true;
   await Promise.all(callers);
   expect([...statuses.keys()]).toEqual([200]);
-  expect(server.logLines('PostgreSQL is away; waiting for it')).toEqual([]);
+  expect(server.logLines('PostgreSQL is unavailable; waiting for it')).toEqual([]);
   const ready = { problems: [], postgres: 'up', limits: 'redis' };
   await expect.poll(async () => (await server.readiness()).report, { timeout: 10_000 }).toMatchObject(ready);
 });

@@ -241,7 +241,7 @@ describe('a subscription', () => {
     const idle = await subscribe(app, { after: '0' });
     await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(0), { timeout: 20_000, interval: 100 });
     await idle[Symbol.asyncDispose]();
-    expect(app.logLines.map(({ msg }) => msg)).toContain('a response was cut: its reader was too slow');
+    expect(app.logLines.map(({ msg }) => msg)).toContain('a response was cut off: the client read too slowly');
     await using later = await subscribe(app, { after: '59999' });
     expect(await later.take(1)).toEqual(['60000 order.imported']);
   });

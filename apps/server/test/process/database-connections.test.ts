@@ -25,7 +25,8 @@ test('a burst waits for the connections that PostgreSQL has room for, and one li
     }),
   );
   expect(statuses.filter((status) => status >= 500)).toEqual([]);
-  const line = 'PostgreSQL has no room for DATABASE_CONNECTIONS connections; requests wait for those that are open';
+  const line =
+    'PostgreSQL has reached its connection limit, below DATABASE_CONNECTIONS; requests wait for a free connection of the pool';
   await started.server.said(new RegExp(line));
   expect(started.server.logLines(line)).toHaveLength(1);
 });

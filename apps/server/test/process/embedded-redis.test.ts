@@ -77,7 +77,7 @@ describe('a server without REDIS_URL, on a machine with Redis', () => {
     await using first = new SpawnedServer(folder, environment);
     const url = await first.url();
     expect(first.logLines(`listening on ${url}`)).toEqual([
-      expect.objectContaining({ limits: `Redis of this machine, for trying out, in ${folder}` }),
+      expect.objectContaining({ limits: `this machine's Redis, for evaluation only, in ${folder}` }),
     ]);
     expect((await first.readiness()).report).toMatchObject({ limits: 'redis' });
     await listOrderIds(url, KEYS.free.text);
@@ -108,7 +108,7 @@ describe('a server without REDIS_URL, on a machine with Redis', () => {
       await listOrderIds(url, KEYS.free.text);
       await sleep(1_500); // Redis writes once a second
       process.kill(await pidOf(socket), 'SIGKILL');
-      await server.said(/"msg":"Redis is away: limits are counted in this process"/);
+      await server.said(/"msg":"Redis is unavailable: limits are counted in this process"/);
       await listOrderIds(url, KEYS.free.text);
       expect((await server.readiness()).status).toBe(200);
       expect((await server.stop()).code, server.stderr).toBe(0);
@@ -131,7 +131,7 @@ describe('a server without REDIS_URL, on a machine with Redis', () => {
     await using server = new SpawnedServer(folder, { ...environment, NODE_ENV: 'production' });
     const url = await server.url();
     const [{ limits } = {}] = server.logLines(`listening on ${url}`);
-    expect(limits).toMatch(/^in this process/);
+    expect(limits).toMatch(/^in memory/);
     expect(existsSync(join(folder, 'redis'))).toBe(false);
   });
 

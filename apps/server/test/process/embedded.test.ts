@@ -48,7 +48,7 @@ describe('a data folder', () => {
     expect(first.stdout).toContain(`  REST      ${url}/v1\n`);
     expect(first.stdout).toContain(`  tRPC      ${url}/trpc\n`);
     expect(first.stdout).toContain(`  Health    ${await first.adminUrl()}/readyz`);
-    expect(first.stdout).toMatch(/ {2}Limits {4}in this process, .*set REDIS_URL/);
+    expect(first.stdout).toMatch(/ {2}Limits {4}in memory, .*set REDIS_URL/);
     expect(statSync(join(folder.path, 'demo-keys.json')).mode & 0o777).toBe(0o600);
     for (const key of keys.values()) expect(first.stdout + first.stderr).not.toContain(key);
   });
@@ -124,7 +124,7 @@ test('demo keys are revoked by a server that others can reach, and replaced by o
     for (const key of keys.values()) {
       expect((await fetch(`${url}/v1/store/orders`, { headers: bearer(key) })).status).toBe(401);
     }
-    expect(open.stdout).toMatch(/"level":"warn".*the demo keys were revoked: others can reach HOST/);
+    expect(open.stdout).toMatch(/"level":"warn".*the demo keys were revoked: HOST is reachable from other machines/);
     expect(open.stdout).not.toContain('Demo keys');
   }
   await using closed = new SpawnedServer(folder.path, { LOG_FORMAT: 'pretty' });

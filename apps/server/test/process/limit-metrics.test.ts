@@ -118,7 +118,7 @@ describe('two servers on one Redis', () => {
     expect(linesOf('a key was banned')).toHaveLength(1);
   });
 
-  test('add up how long Redis is away, and no longer', async () => {
+  test('add up how long Redis is unavailable, and no longer', async () => {
     const [server] = servers;
     const read = async (series: string) => (await server?.metrics())?.get(series) ?? Number.NaN;
     const degradedSeconds = () => read('petstore_limits_degraded_seconds_total');

@@ -59,7 +59,7 @@ describe('with ADMIN_HOST', () => {
     expect([new URL(url).hostname, new URL(adminUrl).hostname]).toEqual(['127.0.0.1', ANOTHER]);
     expect((await fetch(`${adminUrl}/metrics`)).status).toBe(200);
     await expect(fetch(onHost(`${adminUrl}/metrics`, '127.0.0.1'))).rejects.toThrow('fetch failed');
-    expect(started.server.stdout).toContain(`"host":"${ANOTHER}","msg":"health and metrics are served"`);
+    expect(started.server.stdout).toContain(`"host":"${ANOTHER}","msg":"serving health and metrics"`);
   });
 
   test('/.well-known/security.txt does not exist without a SECURITY_CONTACT', async () => {

@@ -39,7 +39,7 @@ test('a server that runs goes on when a newer release has migrated, also after P
   await vi.waitFor(async () => expect((await server.readiness()).status).toBe(503), PATIENTLY);
   await postgres.restart();
   await vi.waitFor(async () => expect((await server.readiness()).status).toBe(200), PATIENTLY);
-  await server.said(/migrated by a newer version; this server goes on until it ends/);
+  await server.said(/migrated by a newer version; this server keeps running until it is stopped/);
 });
 
 test('a server starts on a database whose newer migration lets this release run', async () => {

@@ -39,7 +39,7 @@ describe('settings', () => {
     await using server = new SpawnedServer(folder.path, { PORT: 'http', MIGRATE: 'maybe', REDIS_URL: 'x:hunter2' });
     expect(await server.exited).toMatchObject({ code: 2 });
     expect(server.stderr.trim().split('\n')).toEqual([
-      'These settings are wrong:',
+      'Invalid settings:',
       expect.stringMatching(/^ {2}PORT is "http"; it must be a port/),
       expect.stringMatching(/^ {2}REDIS_URL is something/),
       expect.stringMatching(/^ {2}MIGRATE is "maybe"; it must be on or off/),

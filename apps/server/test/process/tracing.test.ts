@@ -262,8 +262,8 @@ test('that spans cannot be sent is one readable line, which names the settings',
   });
   const { server } = started;
   expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
-  const [line] = await server.said(/^.*spans could not be sent.*$/m);
-  expect(line).toMatch(/: connect ECONNREFUSED 127\.0\.0\.1:\d+; look at OTEL_EXPORTER_OTLP_\*"?\}?$/);
+  const [line] = await server.said(/^.*spans could not be exported.*$/m);
+  expect(line).toMatch(/: connect ECONNREFUSED 127\.0\.0\.1:\d+; check OTEL_EXPORTER_OTLP_\*"?\}?$/);
 });
 
 test('without such settings nothing of OpenTelemetry is loaded', async () => {

@@ -37,8 +37,8 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   '25P03': LOST, // an idle transaction was ended
   '25P04': LOST, // a transaction took too long
   '26000': LOST, // a prepared statement is gone
-  '28000': { phrase: 'PostgreSQL refuses the login (the user, or what pg_hba.conf wants of the connection)' },
-  '28P01': { phrase: 'PostgreSQL refuses the login (wrong password)' },
+  '28000': { phrase: 'PostgreSQL rejects the login (the user, or a rule of pg_hba.conf)' },
+  '28P01': { phrase: 'PostgreSQL rejects the login (wrong password)' },
   '3D000': { phrase: 'PostgreSQL has no such database' },
   [SQLSTATE.conflict]: UNAVAILABLE,
   [SQLSTATE.deadlock]: UNAVAILABLE,
@@ -46,9 +46,9 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   [SQLSTATE.undefinedTable]: { ...UNAVAILABLE, phrase: 'PostgreSQL lacks the schema (a table is missing)' },
   '42P05': LOST, // a prepared statement exists already
   '53': UNAVAILABLE, // resources
-  '53100': { ...UNAVAILABLE, phrase: 'PostgreSQL has no room on its disk' },
+  '53100': { ...UNAVAILABLE, phrase: 'PostgreSQL is out of disk space' },
   '53200': { ...UNAVAILABLE, phrase: 'PostgreSQL is out of memory' },
-  [SQLSTATE.tooManyConnections]: { ...UNAVAILABLE, phrase: 'PostgreSQL has no room for another connection' },
+  [SQLSTATE.tooManyConnections]: { ...UNAVAILABLE, phrase: 'PostgreSQL has too many connections' },
   '53400': {
     ...UNAVAILABLE,
     phrase: 'PostgreSQL has reached a limit of its configuration, such as temp_file_limit',
@@ -56,10 +56,10 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   '55000': { phrase: 'PostgreSQL accepts no connections to this database' },
   [SQLSTATE.lockNotAvailable]: UNAVAILABLE,
   '57': UNAVAILABLE, // an operator, or a timeout
-  '57P01': { ...LOST, phrase: 'PostgreSQL is away (it shuts down)' },
-  '57P02': { ...LOST, phrase: 'PostgreSQL is away (it crashed)' },
-  '57P03': { ...LOST, phrase: 'PostgreSQL is away (it starts or shuts down)' },
-  '57P04': { ...LOST, phrase: 'PostgreSQL is away (the database was dropped)' },
+  '57P01': { ...LOST, phrase: 'PostgreSQL is unavailable (shutting down)' },
+  '57P02': { ...LOST, phrase: 'PostgreSQL is unavailable (crashed)' },
+  '57P03': { ...LOST, phrase: 'PostgreSQL is unavailable (starting up or shutting down)' },
+  '57P04': { ...LOST, phrase: 'PostgreSQL is unavailable (the database was dropped)' },
   '57P05': LOST, // idle for too long
   '58': UNAVAILABLE, // the system
   '58030': { ...UNAVAILABLE, phrase: 'PostgreSQL cannot read or write its disk' },
@@ -74,7 +74,7 @@ export function endsConnection(error: unknown): boolean {
 }
 
 /** PostgreSQL accepts or has accepted connections, but sends no response. */
-export const HUNG = new StorageUnavailableError('PostgreSQL is hung (no response)');
+export const HUNG = new StorageUnavailableError('PostgreSQL is hung (not responding)');
 
 /** A caller has waited for the maximum time. */
 export const TOO_LATE = new StorageUnavailableError('PostgreSQL is not available: it did not respond in time');
@@ -143,38 +143,38 @@ const causeOf = (error: unknown): unknown =>
 function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(messageOf).join('; ');
   const message = cause instanceof Error ? cause.message : String(cause);
-  return /^SASL: .*client password must be a/.test(message) ? 'it asks for a password, and none is given' : message;
+  return /^SASL: .*client password must be a/.test(message) ? 'it requires a password, and none was given' : message;
 }
 
 /** @returns what PostgreSQL does not permit to its role, in one line; `undefined` if the error is not a denial */
 export const describeDenial = (error: unknown): string | undefined =>
   error instanceof Error && codeOf(error) === SQLSTATE.permissionDenied
-    ? `${error.message}; it takes a role like petstore_server (docs/operations.md, "Roles")`
+    ? `${error.message}; it needs a role like petstore_server (docs/operations.md, "Roles")`
     : undefined;
 
 /** Phrases by the code of an error of the system. */
 const SYSTEM_PHRASES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'PostgreSQL is away (the connection is refused)',
-  EACCES: 'PostgreSQL is away (this user may not use its socket)',
-  EADDRNOTAVAIL: 'PostgreSQL is away (this machine has no free port or no such network)',
-  EMFILE: 'PostgreSQL is away (this process may not open more files: raise ulimit -n)',
-  ENOENT: 'PostgreSQL is away (its socket does not exist)',
-  ENOTFOUND: 'PostgreSQL is away (the name of its host is not known)',
-  EAI_AGAIN: 'PostgreSQL is away (the name of its host cannot be looked up)',
-  EHOSTDOWN: 'PostgreSQL is away (its host cannot be reached)',
-  EHOSTUNREACH: 'PostgreSQL is away (its host cannot be reached)',
-  ENETDOWN: 'PostgreSQL is away (its network cannot be reached)',
-  ENETUNREACH: 'PostgreSQL is away (its network cannot be reached)',
-  ETIMEDOUT: 'PostgreSQL is hung (no response)',
+  ECONNREFUSED: 'PostgreSQL is unavailable (connection refused)',
+  EACCES: 'PostgreSQL is unavailable (no permission to use its socket)',
+  EADDRNOTAVAIL: 'PostgreSQL is unavailable (no free local port, or no such network)',
+  EMFILE: 'PostgreSQL is unavailable (too many open files in this process: raise ulimit -n)',
+  ENOENT: 'PostgreSQL is unavailable (its socket does not exist)',
+  ENOTFOUND: 'PostgreSQL is unavailable (unknown host name)',
+  EAI_AGAIN: 'PostgreSQL is unavailable (DNS lookup of its host name failed)',
+  EHOSTDOWN: 'PostgreSQL is unavailable (host unreachable)',
+  EHOSTUNREACH: 'PostgreSQL is unavailable (host unreachable)',
+  ENETDOWN: 'PostgreSQL is unavailable (network unreachable)',
+  ENETUNREACH: 'PostgreSQL is unavailable (network unreachable)',
+  ETIMEDOUT: 'PostgreSQL is hung (not responding)',
 };
 
 /** Phrases for errors that pg reports only in words. If a word changes, nothing but the phrase is less exact. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
-  [/timeout|did not respond/i, 'PostgreSQL is hung (no response)'],
-  [/^Connection terminated|not queryable/, 'PostgreSQL is away (the connection was lost)'],
+  [/timeout|did not respond/i, 'PostgreSQL is hung (not responding)'],
+  [/^Connection terminated|not queryable/, 'PostgreSQL is unavailable (connection lost)'],
   [/read-only/, 'PostgreSQL is read-only'],
-  [/password/i, 'PostgreSQL refuses the login (no password, or one that cannot be used)'],
-  [/SSL/, 'PostgreSQL does not offer TLS, which the settings want'],
+  [/password/i, 'PostgreSQL rejects the login (missing or unusable password)'],
+  [/SSL/, 'PostgreSQL does not offer TLS, which the settings require'],
 ];
 
 /** Codes of OpenSSL and Node for a certificate that is not accepted. They contain no secret. */
@@ -192,11 +192,11 @@ export function describeStorageFailure(error: unknown): string {
   // The errors of several servers, or of several addresses of one.
   if (cause instanceof AggregateError) return [...new Set(cause.errors.map(describeStorageFailure))].join('; ');
   if (cause instanceof StorageUnavailableError) return cause.message.replace(URL_LIKE, '***');
-  if (!(cause instanceof Error)) return 'PostgreSQL is away';
+  if (!(cause instanceof Error)) return 'PostgreSQL is unavailable';
   const code = codeOf(cause) ?? '';
   const known =
     meaningOf(code).phrase ?? SYSTEM_PHRASES[code] ?? WORDS.find(([pattern]) => pattern.test(cause.message))?.[1];
   if (known !== undefined) return known;
-  if (CERTIFICATE_CODE.test(code)) return `PostgreSQL is not trusted (its certificate: ${code})`;
-  return code === '' ? 'PostgreSQL is away' : `PostgreSQL is away (${code})`;
+  if (CERTIFICATE_CODE.test(code)) return `the certificate of PostgreSQL is not trusted (${code})`;
+  return code === '' ? 'PostgreSQL is unavailable' : `PostgreSQL is unavailable (${code})`;
 }

@@ -62,7 +62,7 @@ export class ServerWatch {
   }
 
   /**
-   * Checks now; concurrent calls share one check. While PostgreSQL is away, a check that has just ended is not repeated.
+   * Checks now; concurrent calls share one check. While PostgreSQL is unavailable, a check that has just ended is not repeated.
    * Periodic checks continue afterwards.
    */
   async check(): Promise<void> {

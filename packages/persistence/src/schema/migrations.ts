@@ -99,7 +99,9 @@ async function applyMigrations(database: Database): Promise<void> {
 async function findSchema(database: Database) {
   const [row] = await database.run('reads', FIND_SCHEMA, []);
   if (row === undefined || row.schema === null) {
-    throw new SchemaError('there is no schema for the tables: the role may use none of those in its search_path');
+    throw new SchemaError(
+      'there is no schema for the tables: the role has no permission to use any schema in its search_path',
+    );
   }
   return { schema: row.schema, hasMigrations: row.has_migrations };
 }

@@ -127,7 +127,7 @@ async function retryingLocks(name: string, patienceMs: number, work: () => Promi
     } catch (error) {
       if (codeOf(error) !== SQLSTATE.lockNotAvailable) throw error;
       if (performance.now() - beginMs < patienceMs) continue;
-      throw new StorageUnavailableError(`the migration ${name} waits: other sessions keep a table locked`);
+      throw new StorageUnavailableError(`the migration ${name} is blocked: another session holds a lock on a table`);
     }
   }
 }

@@ -32,12 +32,12 @@ const REFUSALS: Readonly<Record<'migrate' | 'listMigrations', Refusal>> = {
   migrate: {
     failure: 'the database cannot be migrated',
     remedies: {
-      [SQLSTATE.permissionDenied]: '; it takes a role like petstore_owner (docs/operations.md, "Roles")',
+      [SQLSTATE.permissionDenied]: '; it needs a role like petstore_owner (docs/operations.md, "Roles")',
       [SQLSTATE.duplicateTable]: '; give the service a database, or a schema in search_path, of its own',
     },
   },
   listMigrations: {
-    failure: 'which migrations the database has cannot be read',
+    failure: 'the applied migrations cannot be read',
     remedies: { [SQLSTATE.permissionDenied]: '; grant select on it' },
   },
 };

@@ -157,7 +157,7 @@ describe('settings', () => {
       ...Object.fromEntries(given),
       ...here,
     });
-    await server.said(/health and metrics are served/);
+    await server.said(/serving health and metrics/);
     await server.stop('SIGKILL');
   });
 });

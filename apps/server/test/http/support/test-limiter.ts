@@ -24,7 +24,7 @@ export async function openTestLimiter(redisUrl: string): Promise<TestLimiter> {
     redis,
     nowMs: () => Date.now() + aheadMs,
     onStateChange({ countedIn, reason }) {
-      if (countedIn === 'process') console.error(`the test's Redis is away: ${reason}`);
+      if (countedIn === 'process') console.error(`the test's Redis is unavailable: ${reason}`);
     },
   });
   while (limiter.isDegraded) await sleep(1); // until then it counts in the process
