@@ -41,9 +41,11 @@ export async function runOnSession<Value>(
   work: (session: Session) => Promise<Value>,
   { mayCreate = false, isUnprepared = false, needsRedis = false }: SessionOptions = {},
 ): Promise<Value> {
-  const { connectTimeoutMs, readStorageSettings } = await import('@petstore/runtime/settings');
+  const { connectTimeoutMs, isProduction, readStorageSettings } = await import('@petstore/runtime/settings');
   const stored = readStorageSettings(environment, home);
-  const settings = { ...stored, redis: stored.redis ?? (await findEmbeddedRedis(stored.dataFolder)) };
+  const mayBeEmbedded = stored.redis === undefined && !isProduction(environment); // as for a server
+  const embeddedRedis = mayBeEmbedded ? await findEmbeddedRedis(stored.dataFolder, stored.databaseUrls) : undefined;
+  const settings = { ...stored, redis: stored.redis ?? embeddedRedis };
   if (needsRedis) redisOf(settings);
   await import('./failures.ts'); // loaded now: the files may be replaced before a long command fails
   await using resources = new AsyncDisposableStack();
@@ -72,6 +74,6 @@ export function redisOf({ redis }: StorageSettings): NonNullable<StorageSettings
   if (redis !== undefined) return redis;
   throw new CommandError(
     'there is no Redis: limits are kept in the memory of each server, which this command cannot read. ' +
-      'Set REDIS_URL, for the servers too; or, for a trial, start a server on a machine with redis-server',
+      'Set REDIS_URL, for the servers too; or, for a trial, start a server with these settings on a machine with redis-server',
   );
 }

@@ -62,12 +62,17 @@ async function openPostgres(
 }
 
 /** Without it, limits are counted in this process. */
-async function openRedis({ dataFolder }: Settings, { logger }: OpenOptions, resources: AsyncDisposableStack) {
+async function openRedis(
+  { dataFolder, databaseUrls }: Settings,
+  { logger, signal }: OpenOptions,
+  resources: AsyncDisposableStack,
+) {
   try {
-    const embedded = await openEmbeddedRedis(dataFolder);
+    const embedded = await openEmbeddedRedis(dataFolder, { databaseUrls, signal });
     resources.defer(async () => embedded?.release());
     return embedded?.target;
   } catch (error) {
+    signal.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);
     logger.warn({ reason }, "the machine's Redis cannot be run: limits are counted in this process");
     return undefined;

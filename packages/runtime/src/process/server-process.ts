@@ -47,7 +47,7 @@ export async function runTool(command: Command, user: UnprivilegedUser | undefin
  *
  * @returns `undefined` if it has ended for a reason that is passing: another attempt may help
  * @throws RuntimeError, of one line, if it cannot start
- * @throws AbortError; it then goes on by itself
+ * @throws AbortError; it then goes on by itself, unless its input is a pipe, which is closed
  */
 export async function tryToStart(program: ServerProgram, signal?: AbortSignal): Promise<ChildProcess | undefined> {
   const { name, logFile, user, ready } = program;
@@ -64,9 +64,11 @@ export async function tryToStart(program: ServerProgram, signal?: AbortSignal): 
     const server = spawnServer(program, log);
     const deadlineMs = performance.now() + START_TIMEOUT_MS;
     while (server.exitCode === null && server.signalCode === null) {
+      const isLate = performance.now() > deadlineMs;
+      if (signal?.aborted || isLate) server.stdin?.end(); // its guard ends it
       signal?.throwIfAborted();
       if (ready.test(readNews())) return server;
-      if (performance.now() > deadlineMs) server.kill('SIGKILL');
+      if (isLate) server.kill('SIGKILL');
       await sleep(POLL_MS);
     }
     if (server.exitCode === 0 || PASSING_FAILURE.test(readNews())) return undefined;
