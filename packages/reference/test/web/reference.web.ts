@@ -119,6 +119,8 @@ test('the reference of v2 shows its operations alone, with samples that name v2'
   const main = reference.page.locator('main');
   const headings = await main.getByRole('heading', { level: 2 }).allTextContents();
   expect(headings.map((heading) => heading.replace(/\s#$/, ''))).toEqual([
+    'Get the rate limit status of the key',
+    'Poll for changes of orders',
     'List orders, page by page',
     'Find an order by its identifier',
     'Cancel an order',
@@ -128,10 +130,11 @@ test('the reference of v2 shows its operations alone, with samples that name v2'
   expect(await main.textContent()).toContain(`${origin}/v2/store/orders?status=pending&status=shipped&limit=100`);
   expect(reference.offences).toEqual([]);
   await main.getByRole('button', { name: 'Try it: List orders' }).click();
-  await main.getByLabel('status').selectOption(['pending', 'cancelled']);
-  await main.getByRole('textbox', { name: /^limit/ }).fill('5');
+  const form = main.getByRole('form', { name: 'Try it: List orders' });
+  await form.getByLabel('status').selectOption(['pending', 'cancelled']);
+  await form.getByRole('textbox', { name: /^limit/ }).fill('5');
   const request = reference.page.waitForRequest('**/v2/store/orders?**');
-  await main.getByRole('button', { name: 'Send GET' }).first().click();
+  await form.getByRole('button', { name: 'Send GET' }).click();
   expect((await request).url()).toBe(`${origin}/v2/store/orders?status=pending&status=cancelled&limit=5`);
 });
 
@@ -146,6 +149,8 @@ test('each operation says how stable it is, unless it is stable, and whether it 
   await reference.page.getByRole('navigation', { name: 'Version' }).getByRole('link', { name: 'v2' }).click();
   await reference.page.getByRole('heading', { name: 'Petstore Orders, v2 preview' }).waitFor();
   expect(await marks()).toEqual([
+    'GET /v2/limits Beta',
+    'GET /v2/store/order-events Experimental',
     'GET /v2/store/orders Experimental',
     'GET /v2/store/orders/{orderId} Beta',
     'DELETE /v2/store/orders/{orderId} Beta',
