@@ -199,8 +199,8 @@ describe('Redis', () => {
     // Each change is logged once, however many requests notice it.
     expect(
       logged()
-        .match(/(?<=Redis is )(?:away|back)/g)
+        .match(/(?<=Redis is )(?:unavailable|available again)/g)
         ?.join(),
-    ).toMatch(/^away,back(?:,away,back)*$/);
+    ).toMatch(/^unavailable,available again(?:,unavailable,available again)*$/);
   });
 });

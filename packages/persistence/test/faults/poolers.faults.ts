@@ -79,7 +79,7 @@ describe.each([
       for (const way of Object.values(WAYS)) {
         const outcome = way(persistence);
         await expect(outcome).rejects.toThrow(StorageUnavailableError);
-        await expect(outcome).rejects.toThrow('a pooler in transaction mode is in between');
+        await expect(outcome).rejects.toThrow('pooler in transaction mode is in between');
       }
     }
     others.stop();
