@@ -92,7 +92,7 @@ test('a production install serves, and its SBOM lists all packages that are load
   const withTraces = { DATABASE_URL: databaseUrl, OTEL_TRACES_EXPORTER: 'console' };
   const withoutOptional = resources.use(new SpawnedServer(join(folder, 'traces'), withTraces, main));
   expect((await withoutOptional.exited).code).toBe(1);
-  expect(withoutOptional.stderr).toMatch(/^petstore: OTEL_\* enables tracing, and OpenTelemetry is not installed\./);
+  expect(withoutOptional.stderr).toMatch(/^petstore: OTEL_\* enables tracing, but OpenTelemetry is not installed\./);
   const server = resources.use(
     new SpawnedServer(
       join(folder, 'data'),

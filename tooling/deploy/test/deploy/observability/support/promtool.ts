@@ -8,7 +8,7 @@ import { extrapolate, type InputSeries, nameOf, type Timeline } from './extrapol
 import type { Span } from './fault-recordings.ts';
 
 /** The test command unpacks the programs of Prometheus here if the machine has none. */
-const UNPACKED = join(import.meta.dirname, '../../../../../node_modules/.cache/prometheus/usr/bin');
+const UNPACKED = join(import.meta.dirname, '../../../../../../node_modules/.cache/prometheus/usr/bin');
 
 /** @returns the program that the test command has unpacked, else the name of the machine's own */
 export function findProgram(name: 'promtool' | 'prometheus'): string {
