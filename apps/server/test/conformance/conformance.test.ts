@@ -221,7 +221,7 @@ describe.concurrent('responses of single operations', () => {
     const { pathname, hash } = new URL(target, response.url);
     const page = await (await app.fetch(pathname, { key: null })).text();
     expect(page).toContain(`id="${hash.slice(1)}"`);
-    expect(page).toContain('GET /pets/{petId}');
+    expect(page).toContain('GET /v1/pets/{petId}');
   });
 
   test('getOrder', async () => {
