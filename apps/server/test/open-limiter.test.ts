@@ -66,7 +66,7 @@ test('a Redis that forgets the wrong keys once it is full is a line of the log a
         redis: `127.0.0.1:${server.port}`,
         policy: 'allkeys-lru',
         maxMemoryBytes: 100_000_000,
-        msg: expect.stringMatching(/forget keys that have used up their limits.* Set maxmemory-policy volatile-ttl\.$/),
+        msg: expect.stringMatching(/evict exhausted limits and bans\. Set maxmemory-policy volatile-ttl\.$/),
       }),
     ]);
 });

@@ -66,8 +66,13 @@ describe('while another transaction holds orders locked', () => {
   test('further callers are refused at once where many wait already', async () => {
     const ids = await storeOrders(40);
     await lock(ids);
-    const waiting = ids.flatMap((id) => Array.from({ length: 5 }, () => outcomeOf(cancel(id))));
-    await setTimeout(500);
+    let refused = 0;
+    const count = (outcome: string) => {
+      if (outcome === 'unavailable') refused++;
+      return outcome;
+    };
+    const waiting = ids.flatMap((id) => Array.from({ length: 5 }, () => outcomeOf(cancel(id)).then(count)));
+    await expect.poll(() => refused).toBeGreaterThanOrEqual(60); // before the others have waited for 2 s
     const begin = performance.now();
     expect(await outcomeOf(cancel(ids[0] ?? orderId(0n)))).toBe('unavailable');
     expect(performance.now() - begin).toBeLessThan(1_500); // each of the others waits for 2 s
