@@ -100,25 +100,23 @@ async function startNamedServer() {
   return { names, port, [Symbol.dispose]: () => void server.close() };
 }
 
-/** By which name the server is called there. */
-async function nameGiven({ names }: Awaited<ReturnType<typeof startNamedServer>>, location: RedisLocation) {
-  names.length = 0;
-  const redis = connectRedis(location);
-  await vi.waitUntil(() => names.length > 0, PATIENTLY);
+/** By which name a server is called there. Each call has a server of its own: a connection of another could come late. */
+async function nameGiven(locationAt: (port: number) => RedisLocation): Promise<unknown> {
+  using server = await startNamedServer();
+  const redis = connectRedis(locationAt(server.port));
+  await vi.waitUntil(() => server.names.length > 0, PATIENTLY);
   redis.disconnect();
-  return names[0];
+  return server.names[0];
 }
 
 test('a server is called by the name that is set, so that it can have a certificate for each; never by an address', async () => {
-  using server = await startNamedServer();
-  const { port } = server;
   for (const [host, name] of [
     [NAME, NAME],
     [ADDRESS, false],
   ] as const) {
     const tls = 'unverified';
-    expect(await nameGiven(server, { type: 'single', host, port, database: 0, tls })).toBe(name);
-    expect(await nameGiven(server, { type: 'cluster', nodes: [{ host, port }], tls })).toBe(name);
+    expect(await nameGiven((port) => ({ type: 'single', host, port, database: 0, tls }))).toBe(name);
+    expect(await nameGiven((port) => ({ type: 'cluster', nodes: [{ host, port }], tls }))).toBe(name);
   }
 });
 
