@@ -1,5 +1,5 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
 export default definePackageTests({
-  maxWorkers: 4, // most files wait for Redis to come back
+  maxWorkers: 3, // most files wait for Redis to come back
 });
