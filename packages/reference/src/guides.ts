@@ -14,6 +14,14 @@ interface Guide {
   readonly subject: string;
 }
 
+/** Its sections on single codes are pages of their own. */
+const ERRORS: Guide = {
+  source: 'errors.md',
+  file: new URL('../../../docs/errors.md', import.meta.url),
+  subject:
+    'Every error response has `code`, `message` and `status`. All codes, what each means and what to do, one page for each.',
+};
+
 /** In the order of their list. Each file is named whole, where it is: the bundler takes it along. */
 const GUIDES: readonly Guide[] = [
   {
@@ -39,12 +47,7 @@ const GUIDES: readonly Guide[] = [
     subject:
       'Every request carries an API key as bearer token. There are no other credentials, and no login. How to get a key, send it, store it and replace it, and what the response to a refused one is.',
   },
-  {
-    source: 'errors.md',
-    file: new URL('../../../docs/errors.md', import.meta.url),
-    subject:
-      'Every error response has `code`, `message` and `status`. All codes, what each means and what to do, one page for each.',
-  },
+  ERRORS,
   {
     source: 'guides/limits.md',
     file: new URL('../../../docs/guides/limits.md', import.meta.url),
@@ -81,8 +84,6 @@ const GUIDES: readonly Guide[] = [
   },
 ];
 const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the keys are those of the catalogue
-/** Its sections on single codes are pages of their own. */
-const ERRORS_SOURCE = 'errors.md';
 
 /** The path of each guide, by its file below `docs`. */
 const PATHS: ReadonlyMap<string, string> = new Map(
@@ -125,7 +126,7 @@ const linkPages = (markdown: string, source: string): string =>
 export const loadGuides = (root: string): readonly Page[] =>
   GUIDES.map((guide) => {
     const text = readText(guide, root);
-    const markdown = guide.source === ERRORS_SOURCE ? splitErrors(text).guide : text;
+    const markdown = guide === ERRORS ? splitErrors(text).guide : text;
     const title = /^# (.+)\n/.exec(markdown)?.[1];
     if (title === undefined) throw new Error(`docs/${guide.source} must begin with a heading.`);
     return { path: PATHS.get(guide.source) ?? '', title, summary: guide.subject, markdown };
@@ -137,11 +138,10 @@ export const loadGuides = (root: string): readonly Page[] =>
  * @throws Error if there is no advice on a code
  */
 export function loadErrorPages(root: string, versions: readonly DocumentedVersion[]): readonly Page[] {
-  const texts = GUIDES.filter(({ source }) => source === ERRORS_SOURCE).map((guide) => readText(guide, root));
-  const { adviceOn } = splitErrors(texts.join());
+  const { adviceOn } = splitErrors(readText(ERRORS, root));
   return ERROR_CODES.map((code) => {
     const advice = adviceOn.get(code)?.replaceAll(/^### /gm, '## ');
-    if (advice === undefined) throw new Error(`docs/${ERRORS_SOURCE} has no section on ${code}.`);
+    if (advice === undefined) throw new Error(`docs/${ERRORS.source} has no section on ${code}.`);
     return {
       path: `${ERRORS_PATH}/${code}`,
       title: code,

@@ -27,14 +27,10 @@ const IDENTIFIER = /`((?=\w*[a-z][A-Z]|[A-Z]+_)[A-Za-z]\w+)(?:\([^`]*\))?`/g;
 
 /** Names of libraries, languages and systems that our code does not use. */
 const NAMES_OF_OTHERS = [
-  'OTEL_LOGS_EXPORTER',
-  'OTEL_METRICS_EXPORTER',
-  'SO_REUSEPORT',
   'UseNumber', // Go
   'connectionTimeout', // Fastify
   'frameworkErrors', // Fastify
   'httpSubscriptionLink', // tRPC
-  'idleConnTimeout', // Traefik
   'idsAsStrings',
   'minimumReleaseAgeExclude', // pnpm
   'requestInterceptor', // Swagger UI

@@ -108,6 +108,7 @@ const sentStatusOf = ({ raw }: FastifyReply): number => (raw.headersSent ? raw.s
 /** Announces deprecations in every response of their paths, including errors, and counts who still uses them. */
 function announceDeprecation(request: FastifyRequest, reply: FastifyReply, metrics: HttpMetrics): void {
   const deprecated = request.routeOptions.config.deprecated?.(request) ?? [];
+  if (deprecated.length === 0) return;
   for (const { headers } of new Set(deprecated)) reply.headers(headers);
   const called = deprecated.filter(({ methods }) => methods.has(request.method));
   if (called.length === 0) return;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findExecutable } from '../process/find-executable.ts';
 import { findSocketFolder, findUserOf, makePrivate } from '../process/private-folder.ts';
@@ -153,7 +153,8 @@ async function takeLock(
 ): Promise<Disposable> {
   const deadlineMs = performance.now() + patienceMs;
   makeLockFile(file, user);
-  const lock = new DatabaseSync(file, { timeout: 0 });
+  const sqlite = await import('node:sqlite'); // commands, and servers with a REDIS_URL, need not load it
+  const lock = new sqlite.DatabaseSync(file, { timeout: 0 });
   try {
     while (!tryToLock(lock)) {
       if (performance.now() > deadlineMs) {

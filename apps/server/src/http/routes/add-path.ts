@@ -28,14 +28,15 @@ export function addPath(
 ): void {
   const supported = operations.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const allow = [...supported, 'OPTIONS'].join(', ');
+  const announced = deprecated.length > 0 && { deprecated: () => deprecated };
   for (const { method, operation, cost, handler } of operations) {
-    const config = { operation, deprecated: () => deprecated, ...(cost && { costOf: () => cost }) };
+    const config = { operation, ...announced, ...(cost && { costOf: () => cost }) };
     app.route({ url, method, config, handler });
   }
   app.route({
     url,
     method: app.supportedMethods.filter((method) => !supported.includes(method)) as HTTPMethods[], // of Fastify's own
-    config: { operation, deprecated: () => deprecated },
+    config: { operation, ...announced },
     // In a hook, because the body would be read before the handler runs.
     onRequest: refuseMethod,
     handler: refuseMethod,
