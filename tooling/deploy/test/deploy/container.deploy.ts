@@ -96,9 +96,8 @@ test('a container without a database says so in one line, and ends with 2', asyn
 test('the Dockerfile has no mistakes, and brings the Node that is tested', () => {
   expect(validate(DOCKERFILE)).toEqual([]);
   expect(validate('FROM node\nEXPORT 3000\n')).not.toEqual([]);
-  const { catalogs } = parse(readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8'));
-  // Node and pnpm are in the catalog of the root's tools, whose name is a message.
-  const { node, pnpm } = Object.assign({}, ...Object.values<Record<string, string>>(catalogs));
+  const { catalog } = parse(readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8'));
+  const { node, pnpm } = catalog;
   expect(DOCKERFILE).toContain(`FROM node:${node}-bookworm-slim AS build\n`);
   expect(DOCKERFILE).toContain(`npm install --global pnpm@${pnpm}\n`);
   expect(execFileSync(process.execPath, ['--version'], { encoding: 'utf8' })).toBe(`v${node}\n`);
