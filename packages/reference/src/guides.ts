@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { STATUS_CODES } from 'node:http';
 import { basename, dirname, posix } from 'node:path';
 import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
+import { fence, table } from './markdown.ts';
 import { errorCodesOf } from './open-api.ts';
 import { type DocumentedVersion, ERRORS_PATH, type Page, REFERENCE_PATH } from './site.ts';
-import { fence, table } from './write-markdown.ts';
 
 interface Guide {
   /** The path below `docs`. */

@@ -82,3 +82,13 @@ export function renderMarkdown({ path, code: ownCode, markdown }: Page): Rendere
 /** The link of a heading to itself, on the line of its last word. */
 const anchor = (href: string, html: string): string =>
   `&nbsp;<a class="anchor" href="${href}" aria-label="Link to ${html.replaceAll(/<[^>]*>/g, '')}">#</a>`;
+
+/** A block of code. */
+export const fence = (language: string, code: string): string => `\`\`\`${language}\n${code}\n\`\`\``;
+
+/** A table. @param header empty texts for a table without a header */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const oneLine = (cell: string) => cell.replaceAll('|', '\\|').replaceAll(/\n+/g, '<br>');
+  const lines = [header, header.map(() => '---'), ...rows];
+  return lines.map((cells) => `| ${cells.map(oneLine).join(' | ')} |`).join('\n');
+}

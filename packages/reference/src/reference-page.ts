@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import { curlSample, typeScriptSample } from './code-samples.ts';
 import { renderConsole } from './console.ts';
+import { fence, table } from './markdown.ts';
 import { errorCodesOf, type Operation, type Response, type Schema, successOf, typeOf } from './open-api.ts';
 import { type DocumentedVersion, type Page, REFERENCE_PATH } from './site.ts';
-import { fence, table } from './write-markdown.ts';
 
 /** The reference of a version: the description of each operation, and beside it samples of calls. */
 export function referencePage(about: DocumentedVersion, guides: readonly Page[]): Page {

@@ -3,9 +3,7 @@
 
 export { findExecutable } from './find-executable.ts';
 export { findFreePort } from './free-port.ts';
-export { type ManualClock, manualClock } from './manual-clock.ts';
 export { readMemoryInUse } from './memory-in-use.ts';
-export { PATIENTLY } from './patiently.ts';
 export { type PgBouncerOptions, startPgBouncer } from './pgbouncer.ts';
 export {
   type PostgresStandby,
@@ -24,3 +22,4 @@ export type { RedisServerOptions } from './server-programs.ts';
 export { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 export { createTestDatabase, type DatabaseTemplate, type TestDatabase } from './test-database.ts';
 export { createTestRedis, type TestRedis } from './test-redis.ts';
+export { type ManualClock, manualClock, PATIENTLY } from './time.ts';

@@ -6,10 +6,10 @@ import type { PostgresParameters } from '@petstore/runtime/servers';
 import pg from 'pg';
 import { vi } from 'vitest';
 import { findFreePort } from './free-port.ts';
-import { PATIENTLY } from './patiently.ts';
 import { type PrivatePostgres, runPrivatePostgres } from './private-server.ts';
 import { type PostgresCluster, writePrivately } from './server-programs.ts';
 import { createTemporaryFolder } from './temporary-folder.ts';
+import { PATIENTLY } from './time.ts';
 
 /** The SQLSTATE `serialization_failure`: a standby cancels a statement that conflicts with its replay. */
 const CONFLICT_WITH_RECOVERY = '40001';

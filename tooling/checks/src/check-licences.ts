@@ -1,6 +1,5 @@
 // Fails if a dependency of the server, the command line or the client has a licence that is not allowed.
-import { ALLOWED_LICENCES, countPackages, findRefused } from './licences.ts';
-import { listLicences } from './list-licences.ts';
+import { ALLOWED_LICENCES, countPackages, findRefused, listLicences } from './licences.ts';
 
 const report = listLicences();
 const refused = findRefused(report);

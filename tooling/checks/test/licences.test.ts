@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { countPackages, findRefused } from '../src/licences.ts';
-import { listLicences } from '../src/list-licences.ts';
+import { countPackages, findRefused, listLicences } from '../src/licences.ts';
 
 test('all that the server, the command line and the client bring along may be used', () => {
   const report = listLicences();

@@ -8,7 +8,6 @@ import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { ApiError } from '../api-error.ts';
 import type { ErrorCode } from '../error-catalogue.ts';
-import { describeIssues } from './describe-issues.ts';
 
 /** Refusals by tRPC itself, before a procedure runs. Procedures throw {@link ApiError}. */
 const CODE_OF_REFUSAL: Partial<Record<TRPC_ERROR_CODE_KEY, ErrorCode>> = {
@@ -60,4 +59,23 @@ export function failureOf(error: unknown): Failure | undefined {
   if (errorCode === 'internal_error') return { severity: 'error', cause };
   if (errorCode === 'service_unavailable') return { severity: 'warn', cause };
   return undefined;
+}
+
+const SHOWN_ISSUES = 5;
+
+/**
+ * Says what is wrong with an input, and what would be right. It names only fields of the schema: zod's messages for
+ * unknown fields repeat what the caller sent, which might be a key. An element of a list is named by the field alone,
+ * because elements have no number in a query.
+ */
+function describeIssues(issues: ZodError['issues']): string {
+  const complaints = new Set(
+    issues.map(({ path, message }) => {
+      const field = path.filter((step) => typeof step === 'string').join('.') || 'The input';
+      return `${field}: ${message.startsWith('Unrecognized key') ? 'contains an unknown field' : message}`;
+    }),
+  );
+  const shown = [...complaints].slice(0, SHOWN_ISSUES);
+  if (complaints.size > SHOWN_ISSUES) shown.push(`and ${complaints.size - SHOWN_ISSUES} more`);
+  return `${shown.join('; ')}.`;
 }

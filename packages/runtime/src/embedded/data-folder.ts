@@ -1,7 +1,6 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { describeFileError } from '../file-errors.ts';
-import { RuntimeError } from '../runtime-error.ts';
+import { describeFileError, RuntimeError } from '../errors.ts';
 
 /** Makes the data folder if there is none. @throws RuntimeError, of one line, if it is not writable */
 export function prepareDataFolder(path: string): void {

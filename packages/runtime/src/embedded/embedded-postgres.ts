@@ -5,10 +5,10 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
+import { RuntimeError } from '../errors.ts';
 import { SUPERUSER, stopCluster } from '../postgres/cluster.ts';
 import { makePrivate } from '../process/private-folder.ts';
 import { tryToStart } from '../process/server-process.ts';
-import { RuntimeError } from '../runtime-error.ts';
 import { prepareDataFolder } from './data-folder.ts';
 import {
   createEmbeddedCluster,

@@ -1,11 +1,11 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RuntimeError } from '../errors.ts';
 import { readNoFollow } from '../process/no-follow.ts';
 import { makePrivate } from '../process/private-folder.ts';
 import { lastWords, runTool, type ServerProgram } from '../process/server-process.ts';
 import type { Command, UnprivilegedUser } from '../process/unprivileged-user.ts';
-import { RuntimeError } from '../runtime-error.ts';
 import type { PostgresPrograms } from './postgres-programs.ts';
 
 /** A data folder of PostgreSQL, and how its server runs. */

@@ -1,6 +1,6 @@
 import { chmodSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { RuntimeError } from '../runtime-error.ts';
+import { RuntimeError } from '../errors.ts';
 
 /** The paths of PostgreSQL's programs. */
 export type PostgresPrograms = Readonly<Record<'initdb' | 'pg_ctl' | 'postgres', string>>;

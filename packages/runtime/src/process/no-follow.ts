@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { RuntimeError } from '../runtime-error.ts';
+import { RuntimeError } from '../errors.ts';
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants;
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { RuntimeError } from '../runtime-error.ts';
+import { RuntimeError } from '../errors.ts';
 import { findUnprivilegedUser, type UnprivilegedUser } from './unprivileged-user.ts';
 
 /** macOS limits a socket's path to 104 bytes with its final zero; Linux allows four more. */

@@ -2,7 +2,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { RuntimeError } from '../runtime-error.ts';
+import { RuntimeError } from '../errors.ts';
 import { openLog } from './no-follow.ts';
 import { type Command, commandAsUser, type UnprivilegedUser } from './unprivileged-user.ts';
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { RuntimeError } from '../runtime-error.ts';
+import { RuntimeError } from '../errors.ts';
 
 /** The user for a program that refuses to run as root. */
 export interface UnprivilegedUser {

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { parseIntoClientConfig } from 'pg-connection-string';
-import { describeFileError } from '../file-errors.ts';
+import { describeFileError } from '../errors.ts';
 import { findMeantName } from './misspelt-names.ts';
 
 /** One URL for each server of the same database, in the order in which they are tried. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { describeFileError } from '../file-errors.ts';
+import { describeFileError } from '../errors.ts';
 import { findMeantName } from './misspelt-names.ts';
 import { type SettingText, type SettingValues, type StorageSettings, storageSchema, textOf } from './schema.ts';
 

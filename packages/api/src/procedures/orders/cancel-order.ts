@@ -1,7 +1,7 @@
 import { int64, int64Complaint } from '../../int64.ts';
 import type { ProcedureContract } from '../../procedure-contract.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { inputObject } from '../input-object.ts';
+import { inputObject } from '../schemas.ts';
 import { applyOrderCommand } from './apply-order-command.ts';
 
 export const cancelOrderContract = {

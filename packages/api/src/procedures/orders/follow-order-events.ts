@@ -3,8 +3,7 @@ import { type TRPCSubscriptionProcedure, type TrackedEnvelope, tracked } from '@
 import type { ProcedureContract } from '../../procedure-contract.ts';
 import type { TrpcErrorShape } from '../../trpc/format-error.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { inputObject } from '../input-object.ts';
-import { eventPosition } from './event-position.ts';
+import { eventPosition, inputObject } from '../schemas.ts';
 
 export const followOrderEventsContract = {
   type: 'subscription',

@@ -4,7 +4,7 @@ import { int64, int64Complaint } from '../../int64.ts';
 import type { ProcedureContract } from '../../procedure-contract.ts';
 import { orderV2Json } from '../../rest/order-json.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { inputObject } from '../input-object.ts';
+import { inputObject } from '../schemas.ts';
 import { OrderV2Response } from './order-response.ts';
 
 export const getOrderContract = {

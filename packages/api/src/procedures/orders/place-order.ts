@@ -1,6 +1,9 @@
 import {
   placeOrder as decidePlacement,
+  IDEMPOTENCY_KEY_LENGTH_MAX,
+  type IdempotencyKey,
   type PlacementReason,
+  parseIdempotencyKey,
   petId,
   QUANTITY_MAX,
   QUANTITY_MIN,
@@ -12,12 +15,20 @@ import { ApiError } from '../../api-error.ts';
 import { int64 } from '../../int64.ts';
 import type { ProcedureContract } from '../../procedure-contract.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { inputObject } from '../input-object.ts';
+import { inputObject } from '../schemas.ts';
 import { originOf } from './apply-order-command.ts';
-import { idempotencyKey } from './idempotency-key.ts';
 
 const quantityError = `must be a whole number from ${QUANTITY_MIN} to ${QUANTITY_MAX}`;
 const shipDateError = `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()}`;
+
+const idempotencyKeyError = `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters`;
+
+/** Names the placing of an order: repeating the call with it returns the same order and does not place a second one. */
+const idempotencyKey = z
+  .string(idempotencyKeyError)
+  .refine((text) => parseIdempotencyKey(text) !== undefined, idempotencyKeyError)
+  .transform((text) => text as IdempotencyKey) // it was checked
+  .optional();
 
 export const placeOrderContract = {
   type: 'mutation',

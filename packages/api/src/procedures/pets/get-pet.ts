@@ -4,7 +4,7 @@ import { ApiError } from '../../api-error.ts';
 import { int64, int64Complaint, jsonWithInt64 } from '../../int64.ts';
 import type { ProcedureContract } from '../../procedure-contract.ts';
 import { procedure } from '../../trpc/trpc.ts';
-import { inputObject } from '../input-object.ts';
+import { inputObject } from '../schemas.ts';
 
 const PetResponse = z
   .object({

@@ -5,11 +5,9 @@ import type { ProcedureContract } from '../../../procedure-contract.ts';
 import { orderV2Json } from '../../../rest/order-json.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
 import { procedure } from '../../../trpc/trpc.ts';
-import { inputObject } from '../../input-object.ts';
-import { eventIdText, eventPosition } from '../../orders/event-position.ts';
 import { type FollowedOrderEvent, followedEvent } from '../../orders/follow-order-events.ts';
 import { OrderV2Response } from '../../orders/order-response.ts';
-import { pageLimit } from './page-limit.ts';
+import { eventIdText, eventPosition, inputObject, pageLimit } from '../../schemas.ts';
 
 const ListOrderEventsInput = inputObject({
   after: eventPosition

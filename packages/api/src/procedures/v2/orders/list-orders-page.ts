@@ -18,10 +18,9 @@ import { orderV2Json } from '../../../rest/order-json.ts';
 import { writeQuery } from '../../../rest/query.ts';
 import type { RestResult } from '../../../rest/rest-route.ts';
 import { procedure } from '../../../trpc/trpc.ts';
-import { inputObject } from '../../input-object.ts';
 import { OrderV2Response } from '../../orders/order-response.ts';
+import { inputObject, limitError, pageLimit } from '../../schemas.ts';
 import { decodeCursor, encodeCursor } from './order-cursor.ts';
-import { limitError, pageLimit } from './page-limit.ts';
 
 const statusError =
   `must be one of ${ORDER_STATUSES.join(', ')} ` +

@@ -1,3 +1,6 @@
+/** For waits that take many times longer on a busy machine than on an idle one; vitest's default is one second. */
+export const PATIENTLY = { timeout: 25_000, interval: 20 };
+
 /** A clock that stands still until it is advanced. A call returns the time, as with the real clock. */
 export interface ManualClock {
   (): Date;

@@ -1,3 +1,8 @@
+/** A fault of the machine or its settings. The message is one line for the person who started the program. */
+export class RuntimeError extends Error {
+  override readonly name = 'RuntimeError';
+}
+
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',

@@ -1,0 +1,37 @@
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_LIMIT_MIN, parseOrderEventId } from '@petstore/domain';
+import { z } from 'zod';
+
+/** An input with exactly these fields. The message for an unknown field names the allowed ones, not the one sent. */
+export const inputObject = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
+  z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `may only contain ${Object.keys(shape).join(', ')}`
+        : `must be an object with ${Object.keys(shape).join(', ')}`,
+  });
+
+const positionError = 'must be the id of an event, or 0 for the beginning of the retained events';
+
+/** The id of an event in decimal digits, after which a caller goes on. */
+export const eventPosition = z
+  .string(positionError)
+  .refine((text) => parseOrderEventId(text) !== undefined, positionError);
+
+/** The id of an event in a response. */
+export const eventIdText = (description: string) =>
+  z
+    .string()
+    .max(19)
+    .regex(/^(0|[1-9]\d{0,18})$/)
+    .meta({ description });
+
+export const limitError = `must be a whole number from ${PAGE_LIMIT_MIN} to ${PAGE_LIMIT_MAX}`;
+
+/** The parameter that bounds a page. */
+export const pageLimit = (description: string) =>
+  z
+    .int(limitError)
+    .min(PAGE_LIMIT_MIN, limitError)
+    .max(PAGE_LIMIT_MAX, limitError)
+    .default(PAGE_LIMIT_DEFAULT)
+    .meta({ format: 'int32', description, examples: [PAGE_LIMIT_DEFAULT] });
