@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { INT64_MAX, INT64_MIN, orderId, parseInt64, petId } from '../src/index.ts';
+import {
+  actor,
+  IDEMPOTENCY_KEY_LENGTH_MAX,
+  INT64_MAX,
+  INT64_MIN,
+  orderId,
+  parseIdempotencyKey,
+  parseInt64,
+  petId,
+} from '../src/index.ts';
 
 describe('parseInt64', () => {
   it('reads back whatever 64-bit integer is written in decimal', () => {
@@ -12,7 +21,11 @@ describe('parseInt64', () => {
     (text) => expect(parseInt64(text)).toBeUndefined(),
   );
 
-  it.each([`${INT64_MAX + 1n}`, `${INT64_MIN - 1n}`])('refuses %s, which needs a 65th bit', (text) =>
+  it.each([9_223_372_036_854_775_807n, -9_223_372_036_854_775_808n])('reads %s, the end of the range', (end) =>
+    expect(parseInt64(`${end}`)).toBe(end),
+  );
+
+  it.each(['9223372036854775808', '-9223372036854775809'])('refuses %s, which needs a 65th bit', (text) =>
     expect(parseInt64(text)).toBeUndefined(),
   );
 
@@ -33,4 +46,18 @@ describe('ids', () => {
     expect(() => make(INT64_MAX + 1n)).toThrow(RangeError);
     expect(() => make(INT64_MIN - 1n)).toThrow(RangeError);
   });
+});
+
+describe('idempotency keys', () => {
+  it.each(['a', ' ~', 'x'.repeat(IDEMPOTENCY_KEY_LENGTH_MAX)])('%j is one', (text) =>
+    expect(parseIdempotencyKey(text)).toBe(text),
+  );
+
+  it.each(['', 'é', 'a\n', '\ta', 'a\u007f', 'x'.repeat(IDEMPOTENCY_KEY_LENGTH_MAX + 1)])('%j is none', (text) =>
+    expect(parseIdempotencyKey(text)).toBeUndefined(),
+  );
+});
+
+it('an actor is named by its kind', () => {
+  expect(actor('operator', 'ann')).toBe('operator:ann');
 });

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ORDER_STATUSES, type OrderRecord, orderId, petId, restoreOrder, SHIP_DATE_MAX } from '../src/index.ts';
+import {
+  ORDER_STATUSES,
+  type OrderRecord,
+  orderId,
+  petId,
+  restoreOrder,
+  SHIP_DATE_MAX,
+  SHIP_DATE_MIN,
+} from '../src/index.ts';
 
 const NOW = new Date('2026-01-02T00:00:00Z');
 const record = (more: Partial<OrderRecord>): OrderRecord => ({
@@ -35,13 +43,17 @@ describe('restoreOrder', () => {
     expect(restoreOrder(record({ quantity: 0 }), NOW)).toEqual({ ok: false, reason: 'quantity_out_of_range' });
   });
 
-  it('keeps a ship date, and refuses one of no year from 1 to 9999', () => {
-    expect(restoreOrder(record({ shipDate: SHIP_DATE_MAX }), NOW)).toMatchObject({
-      value: { shipDate: SHIP_DATE_MAX },
-    });
-    const shipDate = new Date(SHIP_DATE_MAX.getTime() + 1);
-    expect(restoreOrder(record({ shipDate }), NOW)).toEqual({ ok: false, reason: 'ship_date_out_of_range' });
+  it.each([SHIP_DATE_MIN, SHIP_DATE_MAX])('keeps %o as a ship date', (shipDate) => {
+    expect(restoreOrder(record({ shipDate }), NOW)).toMatchObject({ value: { shipDate } });
   });
+
+  it.each([SHIP_DATE_MIN.getTime() - 1, SHIP_DATE_MAX.getTime() + 1])(
+    'refuses a ship date of no year from 1 to 9999, such as %d',
+    (ms) => {
+      const shipDate = new Date(ms);
+      expect(restoreOrder(record({ shipDate }), NOW)).toEqual({ ok: false, reason: 'ship_date_out_of_range' });
+    },
+  );
 
   it('keeps the status and the completeness that were given, or refuses', () => {
     fc.assert(
