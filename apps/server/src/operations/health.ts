@@ -68,7 +68,7 @@ export class Health {
     const status = problems.length === 0 ? 'ready' : 'not ready';
     if (mode === 'degraded') problems.push(describeAway(awayReason));
     problems.push(...describeSequences(sequences));
-    return { status, problems, postgres: state === 'away' ? 'down' : state, limits: mode };
+    return { status, problems, postgres: state === 'unavailable' ? 'down' : state, limits: mode };
   }
 }
 
