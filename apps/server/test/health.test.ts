@@ -49,14 +49,14 @@ describe('a storage watch', () => {
     const { watch, events, see } = createWatch();
     await watch.start();
     expect(watch.isAvailable).toBe(true);
-    await see({ state: 'away', failure: AWAY });
-    await see({ state: 'away', failure: AWAY });
+    await see({ state: 'unavailable', failure: AWAY });
+    await see({ state: 'unavailable', failure: AWAY });
     expect(watch.isAvailable).toBe(false);
-    expect(await watch.check()).toEqual({ state: 'away', reason: AWAY });
+    expect(await watch.check()).toEqual({ state: 'unavailable', reason: AWAY });
     await see(UP);
     await see(UP);
     expect(await watch.check()).toEqual({ state: 'up', reason: undefined });
-    expect(events).toEqual(['prepare', 'up', 'away', 'prepare', 'up']);
+    expect(events).toEqual(['prepare', 'up', 'unavailable', 'prepare', 'up']);
   });
 
   test('is not available before it is prepared, and tries again when that was not possible', async () => {
@@ -67,7 +67,7 @@ describe('a storage watch', () => {
     told.preparation = async () => {};
     await see(UP);
     expect(watch.isAvailable).toBe(true);
-    expect(events).toEqual(['prepare', 'away', 'prepare', 'up']);
+    expect(events).toEqual(['prepare', 'unavailable', 'prepare', 'up']);
   });
 
   test('says what was seen last if to look takes longer than a quarter of a second', async () => {

@@ -41,7 +41,7 @@ export interface PingResult {
 
 /**
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
- * after PostgreSQL was away.
+ * after PostgreSQL was unavailable.
  *
  * Requests (list, cancel, ship, complete, place, look-ups of keys and pets) run prepared statements on a pool of pg.
  * Units of work (the schema, the administration of keys) use MikroORM, which is loaded when it is first needed, because

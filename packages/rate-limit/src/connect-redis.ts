@@ -257,7 +257,7 @@ const verifiesSentinels = ({ options }: Redis | Cluster): boolean =>
   'sentinelTLS' in options && options.sentinelTLS !== undefined && options.sentinelTLS.rejectUnauthorized !== false;
 
 /**
- * Why Redis is away: its reply to a call, or why there is no connection. One short line without a secret.
+ * Why Redis is unavailable: its reply to a call, or why there is no connection. One short line without a secret.
  *
  * @param lastError the error of the last call
  */

@@ -49,10 +49,10 @@ export class LastKnown {
 
   /**
    * The refusal that any request of the subject meets now: because an unknown caller has used up its limit, Redis has lost
-   * the data of a used-up limit, or a ban is in force (for 5 s, or until it ends while Redis is away). Other requests have
-   * to be counted.
+   * the data of a used-up limit, or a ban is in force (for 5 s, or until it ends while Redis is unavailable). Other requests
+   * must be counted.
    */
-  refusalInForce(subject: Subject, nowMs: number, isAway: boolean): RateLimitRefusal | undefined {
+  refusalInForce(subject: Subject, nowMs: number, isUnavailable: boolean): RateLimitRefusal | undefined {
     const decision = this.#decision;
     if (decision === undefined || decision.outcome === 'admitted') return undefined;
     if (decision.outcome === 'refused') {
@@ -61,7 +61,7 @@ export class LastKnown {
       if (!isUsedUp || !isOfTheseLimits) return undefined;
     }
     const elapsedMs = nowMs - this.#learnedAtMs;
-    const isOld = decision.outcome === 'banned' && elapsedMs >= BAN_TRUSTED_MS && !isAway;
+    const isOld = decision.outcome === 'banned' && elapsedMs >= BAN_TRUSTED_MS && !isUnavailable;
     const atMs = decision.atMs + elapsedMs;
     return isOld || atMs >= decision.releaseAtMs ? undefined : bringToPresent(decision, atMs);
   }

@@ -19,8 +19,8 @@ import { canEverFit, refusalsMaxOf, type Subject } from './subject.ts';
 const BATCH_RETRY_MS = 1_000;
 
 /**
- * Counts one subject while Redis is away, against this instance's share of what Redis last left of each limit: the limit
- * divided by the number of instances, at least 1.
+ * Counts one subject while Redis is unavailable, against this instance's share of what Redis last left of each limit: the
+ * limit divided by the number of instances, at least 1.
  */
 export class LocalShare {
   /** The subject with its whole limits, as it was when counting began here. */

@@ -1,4 +1,4 @@
-/** Redis went away, or came back. */
+/** Redis became unavailable, or came back. */
 export interface LimiterStateChange {
   /** Where requests are counted from now on. */
   readonly countedIn: 'redis' | 'process';
@@ -6,25 +6,26 @@ export interface LimiterStateChange {
   readonly reason: string;
 }
 
-/** Redis counts as away after this many failed calls in a row, the last of them a probe, ... */
 const FAILURES_MIN = 5;
-/** ... if no call has succeeded for this long: in a cluster, other masters respond while one is away. */
 const SILENCE_MIN_MS = 300;
 
-/** Whether Redis responds, as its calls show. Before the first response it is away. */
+/**
+ * Whether Redis responds, as its calls show. It is unavailable before the first response, and after five consecutive failures,
+ * the last of them a probe, with no success for 300 ms: in a cluster, other masters respond while one is unavailable.
+ */
 export class RedisHealth {
-  #isAway = true;
+  #isUnavailable = true;
   #failures = 0;
   #lastSuccessMs = 0;
   #lastError: Error | undefined;
 
-  get isAway(): boolean {
-    return this.#isAway;
+  get isUnavailable(): boolean {
+    return this.#isUnavailable;
   }
 
   /** Whether so many calls have failed that a probe should tell. */
   get isSuspect(): boolean {
-    return !this.#isAway && this.#failures >= FAILURES_MIN - 1;
+    return !this.#isUnavailable && this.#failures >= FAILURES_MIN - 1;
   }
 
   /** The error of the last call that failed. */
@@ -40,7 +41,7 @@ export class RedisHealth {
   succeeded(): void {
     this.#failures = 0;
     this.#lastSuccessMs = performance.now();
-    this.#isAway = false;
+    this.#isUnavailable = false;
   }
 
   failed(error: Error): void {
@@ -50,6 +51,6 @@ export class RedisHealth {
 
   /** A probe has failed: in a cluster, at several masters. */
   probeFailed(): void {
-    if (this.#failures >= FAILURES_MIN && this.silenceMs >= SILENCE_MIN_MS) this.#isAway = true;
+    if (this.#failures >= FAILURES_MIN && this.silenceMs >= SILENCE_MIN_MS) this.#isUnavailable = true;
   }
 }

@@ -22,7 +22,7 @@ import { SubjectCache } from './subject-cache.ts';
 export interface ResilientLimiterOptions {
   /** A separate connection, made by `connectRedis`. Its owner closes it. */
   readonly redis: Redis | Cluster;
-  /** How many instances share the limits while Redis is away, 1 or more. @default 1 */
+  /** How many instances share the limits while Redis is unavailable, 1 or more. @default 1 */
   readonly instances?: number;
   /** Called once per change, for one log line and one metric. Must not throw. */
   readonly onStateChange?: (change: LimiterStateChange) => void;
@@ -38,11 +38,11 @@ interface SubjectRecord {
   local: LocalShare | undefined;
 }
 
-/** Enough to lie on several masters in a cluster: one that is away must not count as all. */
+/** Enough to lie on several masters in a cluster: one that is unavailable must not count as all. */
 const PROBES = Array.from({ length: 8 }, (_, i): Subject => ({ name: `probe:${i}`, perMinute: 1, perDay: undefined }));
 /** Redis is probed this often unless a call has succeeded meanwhile. */
 const PROBE_INTERVAL_MS = 1_000;
-/** How long a start waits for Redis before Redis counts as away. */
+/** How long a start waits for Redis before Redis counts as unavailable. */
 const START_MS = 1_000;
 /** The time is counted in steps of this length: time during which this process did not run is not held against Redis. */
 const START_STEP_MS = 10;
@@ -51,8 +51,8 @@ const START_STEP_MS = 10;
 const steadyNowMs = (): number => performance.timeOrigin + performance.now();
 
 /**
- * Counts in Redis, and in the process while Redis is away. No request fails because of Redis, and none waits for longer
- * than the timeout of a call. When Redis is back, it is told what was admitted here.
+ * Counts in Redis, and in the process while Redis is unavailable. No request fails because of Redis, or waits for longer than
+ * the timeout of a call. When Redis is back, it is debited what was admitted here.
  */
 export class ResilientLimiter implements RateLimiter {
   /** Resolves when Redis was reached, or was not reached within a second. Requests may come earlier. */
@@ -84,13 +84,13 @@ export class ResilientLimiter implements RateLimiter {
     this.started = this.#start();
   }
 
-  /** Whether Redis is away, and requests are counted in the process. */
+  /** Whether Redis is unavailable, and requests are counted in the process. */
   get isDegraded(): boolean {
-    return this.#health.isAway;
+    return this.#health.isUnavailable;
   }
 
-  /** Why Redis is away: one short line without a secret. `undefined` if it is not away. */
-  get awayReason(): string | undefined {
+  /** Why Redis is unavailable: one short line without a secret. `undefined` if it is available. */
+  get unavailableReason(): string | undefined {
     return this.isDegraded ? reasonOf(this.#options.redis, this.#health.lastError) : undefined;
   }
 
@@ -143,8 +143,8 @@ export class ResilientLimiter implements RateLimiter {
     if (!this.isDegraded) await this.#bringAllBack(); // requests that came earlier
   }
 
-  #refusalInForce(subject: Subject, isAway: boolean): RateLimitRefusal | undefined {
-    return this.#records.get(subject)?.last.refusalInForce(subject, this.#steadyNowMs(), isAway);
+  #refusalInForce(subject: Subject, isUnavailable: boolean): RateLimitRefusal | undefined {
+    return this.#records.get(subject)?.last.refusalInForce(subject, this.#steadyNowMs(), isUnavailable);
   }
 
   async #checkInRedis(subject: Subject, cost: number): Promise<RateLimitDecision> {
@@ -226,7 +226,7 @@ export class ResilientLimiter implements RateLimiter {
   }
 
   #reportChange(): void {
-    const { isDegraded, awayReason: reason = 'Redis responds' } = this;
+    const { isDegraded, unavailableReason: reason = 'Redis responds' } = this;
     const countedIn = isDegraded ? 'process' : 'redis';
     if (this.#isStarting || countedIn === this.#countedIn) return;
     this.#countedIn = countedIn;

@@ -74,11 +74,11 @@ describe('an operator is shown why Redis is away', () => {
     const limiter = new ResilientLimiter({ redis, onStateChange: (change) => changes.push(change) });
     await limiter.started;
     // On a busy machine the connection may fail later than Redis counts as away.
-    await eventually(() => expect(limiter.awayReason).toMatch(reason));
+    await eventually(() => expect(limiter.unavailableReason).toMatch(reason));
     const reported = new RegExp(`${reason.source}|^(?:Command timed out|no response)$`);
     expect(changes).toEqual([{ countedIn: 'process', reason: expect.stringMatching(reported) }]);
     expect((await limiter.check(newKey(10, 100), 1)).outcome).toBe('admitted');
-    expect(limiter.awayReason + changes.map((change) => change.reason).join()).not.toContain(WRONG_PASSWORD);
+    expect(limiter.unavailableReason + changes.map((change) => change.reason).join()).not.toContain(WRONG_PASSWORD);
     limiter.close();
     redis.disconnect();
   });
@@ -100,17 +100,17 @@ test('once Redis is back there is no reason any more, and there is another where
   const redis = connectRedis({ ...single, port: server.port }, PATIENT);
   const limiter = new ResilientLimiter({ redis });
   await untilInUse(limiter);
-  expect(limiter.awayReason).toBeUndefined();
+  expect(limiter.unavailableReason).toBeUndefined();
   await server.kill();
   await expect
     .poll(async () => {
       await limiter.check(newKey(10, 100), 1);
-      return limiter.awayReason;
+      return limiter.unavailableReason;
     })
     .toMatch(/ECONNREFUSED/);
   await server.restart();
   await untilInUse(limiter);
-  expect(limiter.awayReason).toBeUndefined();
+  expect(limiter.unavailableReason).toBeUndefined();
   limiter.close();
   redis.disconnect();
 });

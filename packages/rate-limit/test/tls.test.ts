@@ -63,10 +63,10 @@ async function reasonAgainst(location: RedisLocation): Promise<string | undefine
   const redis = connectRedis(location);
   const limiter = new ResilientLimiter({ redis });
   await limiter.started;
-  const { awayReason } = limiter;
+  const { unavailableReason } = limiter;
   limiter.close();
   redis.disconnect();
-  return awayReason;
+  return unavailableReason;
 }
 
 /**

@@ -87,7 +87,7 @@ export function logFailure(request: FastifyRequest, error: unknown): void {
   const failure = failureOf(error);
   if (failure === undefined) return;
   const { severity, cause } = failure;
-  // While storage is away, every request fails for the same reason: stacks would only flood the log.
+  // While storage is unavailable, every request fails for the same reason: stacks would only flood the log.
   const what = cause instanceof StorageUnavailableError ? { reason: cause.message } : { err: cause };
   request.log[severity]({ ...what, ...logFieldsOf(request) }, 'request failed');
 }

@@ -61,14 +61,14 @@ export class Health {
     // A server that is stopping is not ready, whatever the state of the database.
     const isStopping = this.#phase === 'stopping';
     const { state, reason } = isStopping ? { state: storage.state, reason: undefined } : await storage.check();
-    const { mode, awayReason } = limits.readState();
+    const { mode, unavailableReason } = limits.readState();
     const problems: string[] = [];
     if (this.#phase !== 'serving') problems.push(`the server is ${this.#phase}`);
     if (state !== 'up') problems.push(describeStorage(state, reason));
     const status = problems.length === 0 ? 'ready' : 'not ready';
-    if (mode === 'degraded') problems.push(describeAway(awayReason));
+    if (mode === 'degraded') problems.push(describeUnavailable(unavailableReason));
     problems.push(...describeSequences(sequences));
-    return { status, problems, postgres: state === 'away' ? 'down' : state, limits: mode };
+    return { status, problems, postgres: state === 'unavailable' ? 'down' : state, limits: mode };
   }
 }
 
@@ -86,5 +86,5 @@ function describeStorage(state: Exclude<StorageState, 'up'>, reason: Error | und
   return reason === undefined ? NOT_REACHED : describeStorageFailure(reason);
 }
 
-const describeAway = (reason: string | undefined): string =>
+const describeUnavailable = (reason: string | undefined): string =>
   `Redis is unavailable${reason === undefined ? '' : ` (${reason})`}: limits are counted in this process`;

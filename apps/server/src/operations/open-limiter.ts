@@ -26,20 +26,20 @@ export type LimitsMode =
 interface LimitsState {
   readonly mode: LimitsMode;
   /** Why Redis is unavailable, if it is: one short line without a secret. */
-  readonly awayReason?: string | undefined;
+  readonly unavailableReason?: string | undefined;
   /** How often counting has moved from Redis to this process or back. */
   readonly modeChanges: number;
-  /** For how long, in sum, a Redis was away, so that this process counted. */
+  /** For how long, in sum, a Redis was unavailable, so that this process counted. */
   readonly degradedSeconds: number;
 }
 
 /** The limiter, and how it counts. */
 export interface Limits {
   readonly limiter: RateLimiter;
-  /** Resolves when Redis was reached or is known to be away. */
+  /** Resolves when Redis was reached or is known to be unavailable. */
   readonly started: Promise<void>;
   readState(): LimitsState;
-  /** The number of keys that are banned: the same in all servers on one Redis. While it is away, the last one known. */
+  /** The number of banned keys, the same in all servers on one Redis. While it is unavailable, the last one known. */
   countBannedKeys(): Promise<number>;
 }
 
@@ -79,17 +79,17 @@ export function openLimiter(
     return { limiter, started: Promise.resolve(), readState, countBannedKeys: async () => limiter.countBans() };
   }
   let modeChanges = 0;
-  let awaySinceMs: number | undefined;
-  let wasAwayMs = 0;
-  const awayMs = () => (awaySinceMs === undefined ? 0 : performance.now() - awaySinceMs);
+  let unavailableSinceMs: number | undefined;
+  let previouslyUnavailableMs = 0;
+  const unavailableMs = () => (unavailableSinceMs === undefined ? 0 : performance.now() - unavailableSinceMs);
   const onStateChange = ({ countedIn, reason }: LimiterStateChange) => {
     modeChanges++;
     if (countedIn === 'process') {
-      awaySinceMs = performance.now();
+      unavailableSinceMs = performance.now();
       logger.warn({ reason }, 'Redis is unavailable: limits are counted in this process');
     } else {
-      wasAwayMs += awayMs();
-      awaySinceMs = undefined;
+      previouslyUnavailableMs += unavailableMs();
+      unavailableSinceMs = undefined;
       logger.info('Redis is available again: limits are counted there');
     }
   };
@@ -100,9 +100,9 @@ export function openLimiter(
   resources.defer(() => limiter.close());
   const readState = (): LimitsState => ({
     mode: limiter.isDegraded ? 'degraded' : 'redis',
-    awayReason: limiter.awayReason,
+    unavailableReason: limiter.unavailableReason,
     modeChanges,
-    degradedSeconds: (wasAwayMs + awayMs()) / 1_000,
+    degradedSeconds: (previouslyUnavailableMs + unavailableMs()) / 1_000,
   });
   let bannedKeys = 0;
   const countBannedKeys = async () => {

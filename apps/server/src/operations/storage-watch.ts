@@ -4,7 +4,7 @@ import type { Availability, Persistence } from '@petstore/persistence';
 import type { Logger } from 'pino';
 
 /** `read-only`: only reads work. */
-export type StorageState = 'up' | 'read-only' | 'away';
+export type StorageState = 'up' | 'read-only' | 'unavailable';
 
 export interface StorageSeen {
   readonly state: StorageState;
@@ -46,12 +46,12 @@ export class StorageWatch {
 
   /** The state at the last check. */
   get state(): StorageState {
-    return this.#state ?? 'away';
+    return this.#state ?? 'unavailable';
   }
 
   /** Whether PostgreSQL could be read at the last check. */
   get isAvailable(): boolean {
-    return this.state !== 'away';
+    return this.state !== 'unavailable';
   }
 
   /** Resolves when PostgreSQL is first up: both read and written. Never resolves while it is read-only. */
@@ -75,7 +75,7 @@ export class StorageWatch {
   /** Checks now. Returns the last known state if the check takes longer than {@link CHECK_TIMEOUT_MS}. */
   async check(): Promise<StorageSeen> {
     const failure = this.#isStopped ? undefined : await Promise.race([this.#findFailure(), timeout()]);
-    if (failure !== undefined) return { state: 'away', reason: failure };
+    if (failure !== undefined) return { state: 'unavailable', reason: failure };
     return { state: this.state, reason: this.#reason };
   }
 
@@ -92,7 +92,7 @@ export class StorageWatch {
   #observe(seen: Availability): void {
     if (this.#isStopped) return;
     this.#seen = seen;
-    if (seen.failure !== undefined) this.#become('away', seen.failure);
+    if (seen.failure !== undefined) this.#become('unavailable', seen.failure);
     else if (this.isAvailable) this.#become(seen.state);
     else {
       this.#preparing ??= this.#prepare().finally(() => {
@@ -107,7 +107,7 @@ export class StorageWatch {
       if (this.#seen?.failure === undefined) this.#become(this.#seen?.state ?? 'up');
     } catch (error) {
       // The schema is prepared again after the next check that reaches PostgreSQL.
-      if (error instanceof StorageUnavailableError) return this.#become('away', error);
+      if (error instanceof StorageUnavailableError) return this.#become('unavailable', error);
       const fatal = toError(error);
       this.stop();
       this.#fatalError = fatal;
@@ -133,7 +133,7 @@ const toError = (error: unknown): Error => (error instanceof Error ? error : new
 export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {
   let before: StorageState = 'up';
   return (state, reason) => {
-    if (state === 'away') logger.warn({ reason: reason?.message }, 'PostgreSQL is unavailable; waiting for it');
+    if (state === 'unavailable') logger.warn({ reason: reason?.message }, 'PostgreSQL is unavailable; waiting for it');
     else if (state === 'read-only') logger.warn('PostgreSQL is read-only; orders can be read, but not changed');
     else if (before !== 'up') logger.info('PostgreSQL is available again');
     before = state;

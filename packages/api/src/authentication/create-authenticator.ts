@@ -19,7 +19,7 @@ const KNOWN_KEY_FRESH_MS = 5_000;
 const STORE_AWAY_GRACE_MS = 60_000;
 /** How long an unknown key is cached. The time is short: a new key that was tried too early is soon accepted. */
 const UNKNOWN_KEY_FRESH_MS = 1_000;
-/** How often the store is asked again for each known key while the store is away. */
+/** How often the store is asked again for each known key while the store is unavailable. */
 const STORE_AWAY_RETRY_MS = 1_000;
 /** `lastUsedAt` is written at most this often. */
 const MARK_USED_EVERY_MS = 60_000;
@@ -48,7 +48,7 @@ interface KnownKey {
   readonly principal: ApiKeyPrincipal;
   readonly validUntilMs: number;
   readonly freshUntilMs: number;
-  /** When to ask the store again while it is away. */
+  /** When to ask the store again while it is unavailable. */
   retryAtMs: number;
   /** When to record the next use. */
   markAtMs: number;
@@ -61,7 +61,7 @@ class CachingAuthenticator implements Authenticator {
   readonly #unknownUntilMs = new LRUCache<string, number>({ max: UNKNOWN_KEYS_MAX });
   readonly #lookUps = new Map<string, Promise<KnownKey | undefined>>();
   #unknownLookUps = 0;
-  #storeIsAway = false;
+  #isStoreUnavailable = false;
   #timesForgotten = 0;
 
   constructor(options: AuthenticatorOptions) {
@@ -79,8 +79,8 @@ class CachingAuthenticator implements Authenticator {
       return isInvalid ? { type: 'invalid' } : { type: 'look-up', lookUp };
     }
     if (nowMs < known.freshUntilMs) return this.#judge(known);
-    // While the store is known to be away, requests do not wait for it.
-    if (this.#storeIsAway && isWithinGrace(known, nowMs)) {
+    // While the store is known to be unavailable, requests do not wait for it.
+    if (this.#isStoreUnavailable && isWithinGrace(known, nowMs)) {
       if (nowMs >= known.retryAtMs) this.#refreshInBackground(known, text);
       return this.#judge(known);
     }
@@ -157,7 +157,7 @@ class CachingAuthenticator implements Authenticator {
     const timesBefore = this.#timesForgotten;
     try {
       const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
-      this.#storeIsAway = false;
+      this.#isStoreUnavailable = false;
       const nowMs = this.#nowMs();
       const known = secret && createKnownKey(secret, nowMs, this.#known.peek(text));
       if (known === undefined) this.#known.delete(text);
@@ -167,7 +167,7 @@ class CachingAuthenticator implements Authenticator {
       else this.#known.set(text, known);
       return known;
     } catch (error) {
-      if (error instanceof StorageUnavailableError) this.#storeIsAway = true;
+      if (error instanceof StorageUnavailableError) this.#isStoreUnavailable = true;
       throw error;
     }
   }

@@ -47,7 +47,7 @@ const UNKNOWN_POSITION =
 
 /** A failure that is reported to the operator. */
 interface Failure {
-  /** `warn`: a dependency is away, and recovers by itself. `error`: a fault of the service. */
+  /** `warn`: a dependency is unavailable, and recovers by itself. `error`: a fault of the service. */
   readonly severity: 'warn' | 'error';
   /** The error that was originally thrown. */
   readonly cause: unknown;

@@ -42,7 +42,7 @@ export class Database {
   readonly #waiting = new Set<(failure: Error) => void>();
   readonly #durations: Partial<Record<Purpose, DurationObserver>>;
   #pool: Pool | undefined;
-  /** The present pool, and those of other servers, or of this one before it was away, until they have ended. */
+  /** The present pool, and those of other servers, or of this one before it was unavailable, until they have ended. */
   readonly #pools = new Set<Pool>();
   #isClosed = false;
 
@@ -167,11 +167,11 @@ export class Database {
     throw TOO_LATE;
   }
 
-  /** @throws StorageUnavailableError at once while PostgreSQL is known to be away, hung or, for writes, read-only */
+  /** @throws StorageUnavailableError at once while PostgreSQL is known to be unavailable, hung or, for writes, read-only */
   async #usablePool(purpose: Purpose): Promise<Pool> {
     this.#assertOpen();
     // A server that refuses connections does so at once, so the first call after it is back can check and succeed.
-    if (this.#watch.state === undefined || this.#watch.state === 'away') await this.#watch.check();
+    if (this.#watch.state === undefined || this.#watch.state === 'unavailable') await this.#watch.check();
     this.#assertOpen();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
     if (this.#watch.state === 'read-only' && needsWrites(purpose)) throw READ_ONLY;

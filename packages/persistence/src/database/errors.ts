@@ -82,7 +82,7 @@ export const TOO_LATE = new StorageUnavailableError('PostgreSQL is not available
 /** No server takes writes, but the work needs one that does. */
 export const READ_ONLY = new StorageUnavailableError('PostgreSQL is not available: it is read-only');
 
-/** Converts any error of a connection to the error for PostgreSQL being away. */
+/** Converts any error of a connection to the error for PostgreSQL being unavailable. */
 export function storageUnavailable(cause: unknown): StorageUnavailableError {
   if (cause instanceof StorageUnavailableError) return cause;
   return new StorageUnavailableError(`PostgreSQL is not available: ${messageOf(cause)}`, { cause });

@@ -8,7 +8,7 @@ import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 /** `read-only`: only reads work. `hung`: connections are accepted or stay open, but no response comes. */
 export type Availability =
   | { readonly state: 'up' | 'read-only'; readonly failure: undefined }
-  | { readonly state: 'hung' | 'away'; readonly failure: StorageUnavailableError };
+  | { readonly state: 'hung' | 'unavailable'; readonly failure: StorageUnavailableError };
 
 /**
  * Knows whether PostgreSQL can be used, and which of its servers. It pings periodically, on a connection of its own.
@@ -66,7 +66,7 @@ export class ServerWatch {
    * Periodic checks continue afterwards.
    */
   async check(): Promise<void> {
-    if (this.state === 'away' && performance.now() - this.#checkedAtMs < TIMEOUTS_MS.awayPause) return;
+    if (this.state === 'unavailable' && performance.now() - this.#checkedAtMs < TIMEOUTS_MS.reconnectPause) return;
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
       this.#checkedAtMs = performance.now();
@@ -99,7 +99,7 @@ export class ServerWatch {
       const isInUse = this.#url !== undefined && this.failure === undefined && !this.#isSuspect;
       if (isInUse && codeOf(error) === SQLSTATE.tooManyConnections) return;
       const failure = storageUnavailable(error);
-      this.#see({ state: isHung(failure) ? 'hung' : 'away', failure });
+      this.#see({ state: isHung(failure) ? 'hung' : 'unavailable', failure });
     }
   }
 

@@ -9,7 +9,7 @@ export const TIMEOUTS_MS = {
   /** Until a caller tries again to get a connection, after the server had no room for another. */
   noRoomPause: 50,
   /** While PostgreSQL is unavailable, nobody connects more often: a server that starts is not kept busy with logins. */
-  awayPause: 100,
+  reconnectPause: 100,
   /** Between two checks of the watch. With `ping` and `find`, a server that stops answering is known to be hung after 2.5 s. */
   watchInterval: 400,
   /** For a response on the watch's open connection. After that, the watch tries a new connection. */
