@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PLANS } from '@petstore/domain';
 import { expect, test } from 'vitest';
-import { ROOT } from './process/support/documentation.ts';
+import { ROOT } from './support/documentation.ts';
 
 const { free, pro, business, enterprise } = PLANS;
 

@@ -11,7 +11,7 @@ import {
 } from '@petstore/domain';
 import { expect, test } from 'vitest';
 import { DEFAULT_BOUNDS as BOUNDS } from '../src/http/app-options.ts';
-import { ROOT } from './process/support/documentation.ts';
+import { ROOT } from './support/documentation.ts';
 
 const number = new Intl.NumberFormat('en-US').format;
 const seconds = (ms: number) => `${ms / 1_000} s`;

@@ -1,16 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { createKey } from '../support/keys.ts';
+import { createKey, forgedKey } from '../support/database.ts';
 import { bearer, createCaller, megabytes, startAttackedServer } from './support/attacked-server.ts';
 
 /** Far more than the buffers between a server and a client that does not read. */
 const ORDERS = 200_000;
-
-const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
 
 const countOf = (statuses: readonly number[], status: number) => statuses.filter((each) => each === status).length;
 

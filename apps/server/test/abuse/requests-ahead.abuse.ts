@@ -1,11 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
 import { expect, test } from 'vitest';
-import { importPets } from '../http/support/orders.ts';
-import { createKey } from '../support/keys.ts';
+import { createKey, forgedKey, importPets } from '../support/database.ts';
 import { bearer, createCaller, megabytes, startAttackedServer } from './support/attacked-server.ts';
 
 const SIZES = [
@@ -21,8 +18,6 @@ const WATCHED_MS = 3_000;
 const GROWTH_MAX_BYTES = 200_000_000;
 /** More than a response waits in the buffers of a connection. */
 const ORDERS = 2_000;
-
-const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
 
 /** The head of a request without headers that it does not need. */
 const requestOf = (method: string, path: string, key?: string): string =>

@@ -3,8 +3,8 @@ import { createPetstoreClient } from '@petstore/client';
 import type { OrderRepository } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { overriding } from '../http/support/replaced-parts.ts';
 import { startTestApp, type TestApp } from '../http/support/test-app.ts';
-import { overriding } from '../support/overriding.ts';
 
 const COUNT = 200_000;
 /** Of a list of {@link COUNT} orders, which takes some 50 MB as objects; a few megabytes come and go with the garbage. */

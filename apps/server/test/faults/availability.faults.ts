@@ -2,10 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENTLY, startPostgresServer, startRedisServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { SpawnedServer } from '../process/support/spawned-server.ts';
-import { startServer } from '../process/support/start-server.ts';
-import { KEYS } from '../support/keys.ts';
-import { prepareServerDatabase } from '../support/template-database.ts';
+import { KEYS, prepareServerDatabase } from '../support/database.ts';
+import { type SpawnedServer, startServer } from '../support/spawned-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });

@@ -6,9 +6,8 @@ import {
   startPostgresStandby,
 } from '@petstore/testing';
 import { expect, test } from 'vitest';
-import { startServer } from '../process/support/start-server.ts';
-import { KEYS } from '../support/keys.ts';
-import { importDemoOrders, prepareServerDatabase } from '../support/template-database.ts';
+import { importDemoOrders, KEYS, prepareServerDatabase } from '../support/database.ts';
+import { startServer } from '../support/spawned-server.ts';
 
 const PATIENTLY = { timeout: 25_000, interval: 100 };
 

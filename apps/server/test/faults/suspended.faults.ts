@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { startServer } from '../process/support/start-server.ts';
-import { KEYS } from '../support/keys.ts';
-import { importDemoOrders } from '../support/template-database.ts';
+import { importDemoOrders, KEYS } from '../support/database.ts';
+import { startServer } from '../support/spawned-server.ts';
 
 /** How often the process is suspended, and for how long: longer than it waits for Redis and for a ping of PostgreSQL. */
 const SUSPENSIONS = 3;

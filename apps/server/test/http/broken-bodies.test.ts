@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { expect, test } from 'vitest';
-import { overriding } from '../support/overriding.ts';
+import { placeOrder } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
-import { LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
-import { placeOrder } from './support/orders.ts';
 import { openRaw } from './support/raw-http.ts';
+import { LIST_BEGIN, LIST_END, listingOf, overriding } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const WARNING = 40;

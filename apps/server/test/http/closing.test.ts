@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
-import { overriding } from '../support/overriding.ts';
-import { LIST_BEGIN, LIST_END, withListing } from './support/listing-of.ts';
-import { placeOrder } from './support/orders.ts';
+import { placeOrder } from '../support/database.ts';
 import { openRaw } from './support/raw-http.ts';
+import { LIST_BEGIN, LIST_END, overriding, withListing } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const request = (key: string, line: string) => `${line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { REFUSAL_CODES } from '../../src/http/refusal-codes.ts';
 import type { CountedDecision, LimitedCaller } from '../../src/operations/metrics.ts';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, planOf } from '../support/database.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { createKeyBeforeBan, useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';

@@ -1,17 +1,11 @@
 import type { ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { type RawResponse, sendOne } from './support/raw-http.ts';
-import {
-  createBannedKey,
-  failing,
-  startTestApp,
-  type TestApp,
-  type TestAppOptions,
-  useTestApp,
-} from './support/test-app.ts';
+import { failing } from './support/replaced-parts.ts';
+import { createBannedKey, startTestApp, type TestApp, type TestAppOptions, useTestApp } from './support/test-app.ts';
 
 interface Expected {
   readonly options?: TestAppOptions;

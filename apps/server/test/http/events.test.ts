@@ -6,14 +6,10 @@ import { openPersistence } from '@petstore/persistence';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { createServerDatabase } from '../support/template-database.ts';
-import { request } from './support/counting-app.ts';
-import { placeOrder } from './support/orders.ts';
-import { openRaw } from './support/raw-http.ts';
-import { readMessages, subscribe } from './support/subscription.ts';
+import { createKey, createServerDatabase, placeOrder, planOf } from '../support/database.ts';
+import { openRaw, request } from './support/raw-http.ts';
 import { startTestApp, useTestApp } from './support/test-app.ts';
-import { mutate, query } from './support/trpc-calls.ts';
+import { mutate, query, readMessages, subscribe } from './support/trpc-calls.ts';
 
 const shared = await useTestApp();
 

@@ -1,10 +1,9 @@
 import type { RateLimiter } from '@petstore/rate-limit';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { overriding } from '../support/overriding.ts';
-import { request } from './support/counting-app.ts';
+import { createKey, planOf } from '../support/database.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { openRaw, type RawResponse, sendRaw } from './support/raw-http.ts';
+import { openRaw, type RawResponse, request, sendRaw } from './support/raw-http.ts';
+import { overriding } from './support/replaced-parts.ts';
 import { createBannedKey, startTestApp, type TestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 

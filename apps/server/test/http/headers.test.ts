@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { overriding } from '../support/overriding.ts';
+import { createKey, importPets, planOf } from '../support/database.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { importPets } from './support/orders.ts';
+import { overriding } from './support/replaced-parts.ts';
 import { PETS_SUNSET_AT, startTestApp, useTestApp } from './support/test-app.ts';
 import { encode } from './support/trpc-calls.ts';
 

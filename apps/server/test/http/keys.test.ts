@@ -1,9 +1,8 @@
 import type { ErrorCode } from '@petstore/api';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, placeOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { placeOrder } from './support/orders.ts';
 import { sendOne } from './support/raw-http.ts';
 import { startTestApp, useTestApp } from './support/test-app.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, planOf } from '../support/database.ts';
 import { useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 

@@ -1,9 +1,9 @@
 import { METHODS } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { importPets, placeOrder } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { withListing } from './support/listing-of.ts';
-import { importPets, placeOrder } from './support/orders.ts';
 import { openRaw, sendOne, sendRaw } from './support/raw-http.ts';
+import { withListing } from './support/replaced-parts.ts';
 import { startTestApp, useTestApp } from './support/test-app.ts';
 
 let listings = 0;

@@ -2,17 +2,10 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, placeOrder, planOf } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
-import { placeOrder } from './support/orders.ts';
-import {
-  failing,
-  PETS_SUNSET_AT,
-  startTestApp,
-  type TestApp,
-  type TestAppOptions,
-  useTestApp,
-} from './support/test-app.ts';
+import { failing } from './support/replaced-parts.ts';
+import { PETS_SUNSET_AT, startTestApp, type TestApp, type TestAppOptions, useTestApp } from './support/test-app.ts';
 import { mutate, query, type TrpcResponse } from './support/trpc-calls.ts';
 
 const shared = await useTestApp();

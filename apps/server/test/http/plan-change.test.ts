@@ -1,9 +1,9 @@
 import type { ApiKeyId, Plan } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, planOf } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
-import { LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
+import { LIST_BEGIN, LIST_END, listingOf } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 

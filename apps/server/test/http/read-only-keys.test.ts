@@ -1,9 +1,8 @@
 import { orderId } from '@petstore/domain';
 import superjson from 'superjson';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, placeOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { placeOrder } from './support/orders.ts';
 import { useTestApp } from './support/test-app.ts';
 import { mutate, query } from './support/trpc-calls.ts';
 

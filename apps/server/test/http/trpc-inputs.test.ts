@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { readMemoryInUse } from '@petstore/testing';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { KEYS } from '../support/keys.ts';
+import { KEYS } from '../support/database.ts';
 import { openRaw } from './support/raw-http.ts';
 import { useTestApp } from './support/test-app.ts';
 

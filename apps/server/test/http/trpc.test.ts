@@ -3,11 +3,10 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import type { RateLimiter } from '@petstore/rate-limit';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { overriding } from '../support/overriding.ts';
+import { createKey, importPets, placeOrder, planOf } from '../support/database.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { importPets, placeOrder } from './support/orders.ts';
 import { openRaw } from './support/raw-http.ts';
+import { overriding } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp, useTestApp } from './support/test-app.ts';
 import { mutate, query } from './support/trpc-calls.ts';
 

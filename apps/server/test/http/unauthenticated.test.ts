@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { createKey } from '../support/keys.ts';
-import { connectionsOf, forgedKey, request, startCountingApp } from './support/counting-app.ts';
+import { createKey, forgedKey } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
-import { openRaw, sendRaw } from './support/raw-http.ts';
-import { startTestApp, type TestApp } from './support/test-app.ts';
+import { openRaw, request, sendRaw } from './support/raw-http.ts';
+import { startCountingApp, startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 
@@ -105,6 +104,10 @@ test('of an address 64 requests may wait for a look-up, and further ones are ref
 });
 
 describe('connections', () => {
+  const connectionsOf = ({ app }: TestApp) =>
+    new Promise<number>((resolve, reject) =>
+      app.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    );
   const open = async (port: number, localAddress: string) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     socket.on('error', () => {});

@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
 import { startPostgresServer } from '@petstore/testing';
 import { expect, test } from 'vitest';
-import { prepareServerDatabase } from '../support/template-database.ts';
+import { forgedKey, prepareServerDatabase } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
 import { startTestApp } from './support/test-app.ts';
 
@@ -20,7 +18,7 @@ test('while PostgreSQL is unavailable a cached key stays valid, and other caller
     isStorageAvailable: () => isStorageAvailable,
   });
   expect((await app.fetch('/v1/store/orders')).status).toBe(200);
-  const unknownKey = generateApiKeyText('demo', generateApiKeyId(randomBytes), randomBytes);
+  const unknownKey = forgedKey();
 
   await postgres.kill();
   isStorageAvailable = false;

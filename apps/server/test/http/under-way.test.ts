@@ -1,13 +1,10 @@
 import type { OrderBatch } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { overriding } from '../support/overriding.ts';
-import { forgedKey, request, startCountingApp } from './support/counting-app.ts';
+import { createKey, forgedKey, pendingOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
-import { pendingOrder } from './support/orders.ts';
-import { openRaw, type RawResponse, sendRaw } from './support/raw-http.ts';
-import { startTestApp, type TestApp } from './support/test-app.ts';
+import { openRaw, type RawResponse, request, sendRaw } from './support/raw-http.ts';
+import { LIST_BEGIN, LIST_END, listingOf, overriding } from './support/replaced-parts.ts';
+import { startCountingApp, startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 

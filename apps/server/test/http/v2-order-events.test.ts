@@ -1,13 +1,10 @@
 import { openPersistence } from '@petstore/persistence';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { createServerDatabase } from '../support/template-database.ts';
+import { createKey, createServerDatabase, placeOrder, planOf } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
-import { placeOrder } from './support/orders.ts';
-import { subscribe } from './support/subscription.ts';
 import { startTestApp, type TestApp, useTestApp } from './support/test-app.ts';
-import { query } from './support/trpc-calls.ts';
+import { query, subscribe } from './support/trpc-calls.ts';
 
 const PATH = '/v2/store/order-events';
 const shared = await useTestApp({ orders: 2_500 });

@@ -1,8 +1,7 @@
 import { INT64_MAX, INT64_MIN, type OrderId, petId } from '@petstore/domain';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, importOrders, pendingOrder, placeOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { importOrders, pendingOrder, placeOrder } from './support/orders.ts';
 import { type TestApp, useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 

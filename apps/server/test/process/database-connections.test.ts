@@ -1,8 +1,7 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { KEYS } from '../support/keys.ts';
-import { createServerDatabase, importDemoOrders } from '../support/template-database.ts';
-import { startServer } from './support/start-server.ts';
+import { createServerDatabase, importDemoOrders, KEYS } from '../support/database.ts';
+import { startServer } from '../support/spawned-server.ts';
 
 test('a burst waits for the connections that PostgreSQL has room for, and one line says so', async () => {
   await using database = await createServerDatabase();

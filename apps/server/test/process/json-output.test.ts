@@ -1,8 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { KEYS } from '../support/keys.ts';
-import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
-import { startServer } from './support/start-server.ts';
-import { useStartedDataFolder } from './support/started-once.ts';
+import { KEYS } from '../support/database.ts';
+import { SpawnedServer, startServer, useDataFolder, useStartedDataFolder } from '../support/spawned-server.ts';
 
 const linesOf = (output: string): Record<string, unknown>[] => {
   const lines = output.trim() === '' ? [] : output.trim().split('\n');

@@ -4,10 +4,8 @@ import { openPersistence } from '@petstore/persistence';
 import { connectToAdministrate } from '@petstore/rate-limit';
 import { PATIENTLY, startRedisServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { KEYS } from '../support/keys.ts';
-import { createServerDatabase } from '../support/template-database.ts';
-import type { SpawnedServer } from './support/spawned-server.ts';
-import { startServer } from './support/start-server.ts';
+import { createServerDatabase, KEYS } from '../support/database.ts';
+import { type SpawnedServer, startServer } from '../support/spawned-server.ts';
 
 const resources = new AsyncDisposableStack();
 afterAll(() => resources.disposeAsync());

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type StartedServer, startServer } from './support/start-server.ts';
+import { type StartedServer, startServer } from '../support/spawned-server.ts';
 
 /** Another address of this machine that only itself can call. */
 const ANOTHER = '127.0.0.2';

@@ -2,7 +2,7 @@ import { openPersistence } from '@petstore/persistence';
 import { startPostgresServer, startRedisServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startServer } from './support/start-server.ts';
+import { startServer } from '../support/spawned-server.ts';
 
 /** A migration of a release to come, and the oldest release that it lets run. */
 const MIGRATION = '9999-from-the-future';

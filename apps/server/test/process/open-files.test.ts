@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { findExecutable, PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
-import { startServer } from './support/start-server.ts';
+import { startServer } from '../support/spawned-server.ts';
 
 test('with few open files the log says so, health can be reached, and it recovers', async () => {
   const prlimit = findExecutable('prlimit');

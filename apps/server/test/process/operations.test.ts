@@ -2,9 +2,8 @@ import { readCommit } from '@petstore/runtime';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { KEYS } from '../support/keys.ts';
-import type { SpawnedServer } from './support/spawned-server.ts';
-import { type StartedServer, startServer } from './support/start-server.ts';
+import { KEYS } from '../support/database.ts';
+import { type SpawnedServer, type StartedServer, startServer } from '../support/spawned-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });

@@ -9,8 +9,8 @@ import { openPersistence } from '@petstore/persistence';
 import { createTemporaryFolder, findFreePort } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createKey, KEYS, planOf } from '../support/keys.ts';
-import { type StartedServer, startServer } from './support/start-server.ts';
+import { createKey, KEYS, planOf } from '../support/database.ts';
+import { type StartedServer, startServer } from '../support/spawned-server.ts';
 
 /** As much of a span in OTLP's JSON as is looked at. */
 interface OtlpSpan {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '@petstore/server/test-support';
+import { ROOT } from '@petstore/server/test-support/documentation';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { ALERTS } from './support/committed-files.ts';

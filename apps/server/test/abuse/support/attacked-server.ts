@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { openPersistence } from '@petstore/persistence';
 import { createTemporaryFolder, createTestRedis, startPostgresServer } from '@petstore/testing';
-import { SpawnedServer } from '../../process/support/spawned-server.ts';
+import { SpawnedServer } from '../../support/spawned-server.ts';
 import { createMemorySocket } from './memory-socket.ts';
 
 /** A server as in production, on a PostgreSQL and a Redis of its own. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
-import { KEYS } from '../../support/keys.ts';
+import { KEYS } from '../../support/database.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import { type RecordedEvent, storedOrderOf } from './stored-order.ts';
 import type { TestedService } from './tested-service.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PetstoreClient } from '@petstore/client';
-import { KEYS } from '../../support/keys.ts';
+import { KEYS } from '../../support/database.ts';
 import { findFalseEvents } from './check-events.ts';
 import { checkOrders } from './check-orders.ts';
 import { CALLS, type CallName, createRecordedClient, type SentCall, sendCall } from './client-calls.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '@petstore/server/test-support';
+import { ROOT } from '@petstore/server/test-support/documentation';
 import { parse } from 'yaml';
 
 export const ALERT_RULES_FILE = join(ROOT, 'deploy/observability/petstore-alerts.yaml');

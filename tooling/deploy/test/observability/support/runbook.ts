@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '@petstore/server/test-support';
+import { ROOT } from '@petstore/server/test-support/documentation';
 
 /** The path below the root. */
 export const RUNBOOK_FILE = 'docs/runbook.md';

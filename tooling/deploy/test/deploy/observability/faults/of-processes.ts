@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
-import { createServerDatabase, importDemoOrders, KEYS, startServer } from '@petstore/server/test-support';
+import { createServerDatabase, importDemoOrders, KEYS } from '@petstore/server/test-support/database';
+import { startServer } from '@petstore/server/test-support/spawned-server';
 import { createTestRedis } from '@petstore/testing';
 import pg from 'pg';
 import { vi } from 'vitest';

@@ -1,4 +1,5 @@
-import { importDemoOrders, prepareServerDatabase, startServer } from '@petstore/server/test-support';
+import { importDemoOrders, prepareServerDatabase } from '@petstore/server/test-support/database';
+import { startServer } from '@petstore/server/test-support/spawned-server';
 import { type PrivatePostgres, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { vi } from 'vitest';

@@ -1,4 +1,4 @@
-import { comparable, isAsShown, Reader, stepsIn } from '@petstore/server/test-support';
+import { comparable, isAsShown, Reader, stepsIn } from '@petstore/server/test-support/documentation';
 import { sectionOf } from '../../../observability/support/runbook.ts';
 import type { WatchedServer } from './watched-server.ts';
 

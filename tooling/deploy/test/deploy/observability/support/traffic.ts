@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KEYS, type TestKey } from '@petstore/server/test-support';
+import { KEYS, type TestKey } from '@petstore/server/test-support/database';
 
 export interface TrafficOptions {
   /** How many requests are sent in a second. @default 60 */

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KEYS, type SpawnedServer } from '@petstore/server/test-support';
+import { KEYS } from '@petstore/server/test-support/database';
+import type { SpawnedServer } from '@petstore/server/test-support/spawned-server';
 import { vi } from 'vitest';
 import { type Observed, scrape } from './scrape.ts';
 import { startTraffic, type TrafficOptions } from './traffic.ts';
