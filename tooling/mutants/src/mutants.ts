@@ -369,7 +369,7 @@ const SERVER: readonly Mutant[] = [
     file: 'apps/server/src/http/concurrency.ts',
     from: 'if (before + count > max) return undefined;',
     to: 'if (before + count > max * 1_000) return undefined;',
-    ...byServer('http/keyed-semaphore', 'http/under-way'),
+    ...byServer('http/under-way'),
   },
   {
     name: 'requests without a valid key are not limited',
@@ -390,7 +390,7 @@ const SERVER: readonly Mutant[] = [
     file: `${HTTP}/admission.ts`,
     from: `if (!this.#control.isStorageAvailable()) return refusalOf('service_unavailable');\n    const { outcome }`,
     to: `const { outcome }`,
-    ...byServer('http/unavailable'),
+    ...byServer('http/unauthenticated'),
   },
   {
     name: 'scripts of every origin may read responses',

@@ -1,5 +1,6 @@
 import type { OrderBatch } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
+import { KeyedSemaphore } from '../../src/http/concurrency.ts';
 import { createKey, forgedKey, pendingOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { openRaw, type RawResponse, request, sendRaw } from './support/raw-http.ts';
@@ -368,4 +369,14 @@ test('requests whose client leaves while its key is looked up give back all that
   letGo();
   expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404); // the look-ups have ended
   expect((await batchOf(app, 256, key)).status).toBe(207);
+});
+
+test('what was acquired is released once, however often it is asked for', () => {
+  const semaphore = new KeyedSemaphore();
+  const release = semaphore.tryAcquire('a', 2, 3) ?? expect.fail('it should fit');
+  semaphore.tryAcquire('a', 1, 3);
+  release();
+  release();
+  expect(semaphore.acquired('a')).toBe(1);
+  expect(semaphore.tryAcquire('a', 3, 3)).toBeUndefined();
 });

@@ -54,13 +54,13 @@ export async function mutate(
 }
 
 /** A message of an event stream. */
-export interface Message {
+interface Message {
   readonly event: string | undefined;
   readonly data: unknown;
   readonly id: string | undefined;
 }
 
-export interface Subscription extends AsyncDisposable {
+interface Subscription extends AsyncDisposable {
   readonly status: number | undefined;
   readonly headers: IncomingMessage['headers'];
   /** The next message that is an event, or an error. */
@@ -122,7 +122,7 @@ function endIfCut(error: unknown): IteratorReturnResult<undefined> {
 }
 
 /** Every message of a stream, those that tRPC keeps for itself included. */
-export async function* readMessages(body: AsyncIterable<Uint8Array>): AsyncGenerator<Message, undefined> {
+async function* readMessages(body: AsyncIterable<Uint8Array>): AsyncGenerator<Message, undefined> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const part of body) {
