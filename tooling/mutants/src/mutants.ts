@@ -439,7 +439,7 @@ const SERVER: readonly Mutant[] = [
     file: `${HTTP}/connections.ts`,
     from: `connection === undefined ? 'keep-alive' : 'close'`,
     to: `connection === undefined ? 'keep-alive' : 'keep-alive'`,
-    ...byServer('http/closing'),
+    ...byServer('http/connections'),
   },
   {
     name: 'subscriptions hold up the shutdown',
