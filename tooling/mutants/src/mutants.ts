@@ -446,14 +446,14 @@ const SERVER: readonly Mutant[] = [
     file: 'apps/server/src/http/app.ts',
     from: `app.addHook('preClose', async () => subscriptions.close());`,
     to: '',
-    ...byServer('http/events', 'process/events'),
+    ...byServer('http/events', 'process/two-servers'),
   },
   {
     name: 'EVENTS_RETENTION has no effect',
     file: 'apps/server/src/operations/event-cleanup.ts',
     from: 'now.getTime() - retentionMs',
     to: 'now.getTime() - 30 * 24 * 3_600_000',
-    ...byServer('process/events'),
+    ...byServer('process/two-servers'),
   },
   {
     name: 'API keys get into the log',

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { openEmbeddedPostgres } from '@petstore/runtime';
-import { endWithTestRun, findExecutable } from '@petstore/testing';
+import { createTemporaryFolder, endWithTestRun, findExecutable } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { demoKeysFile, readDemoKeys as readKeptKeys, writeDemoKeys } from '../../src/embedded/demo-keys.ts';
 import { createKey } from '../support/database.ts';
 import {
   bearer,
@@ -209,4 +210,18 @@ test('a first start that others can reach creates orders, and no demo keys', asy
   await open.stop();
   // A first start has more to say than others, and says it as JSON, too.
   for (const line of `${open.stdout}${open.stderr}`.trim().split('\n')) expect(JSON.parse(line)).toBeTypeOf('object');
+});
+
+test('the demo keys are written and read through no link, which another user may have put there', () => {
+  using folder = createTemporaryFolder();
+  const other = join(folder.path, 'other');
+  writeFileSync(other, '[]');
+  const file = demoKeysFile(folder.path);
+  symlinkSync(other, file);
+  expect(() => readKeptKeys(folder.path)).toThrow(`${file} is a symbolic link, which is not followed. Remove it.`);
+  rmSync(file);
+  symlinkSync(other, `${file}.new`);
+  writeDemoKeys(folder.path, [{ id: 'aaaaaaaa' as ApiKeyId, plan: 'free', readOnly: false, text: 'pso_demo' }]);
+  expect(readFileSync(other, 'utf8')).toBe('[]');
+  expect(readKeptKeys(folder.path)).toHaveLength(1);
 });
