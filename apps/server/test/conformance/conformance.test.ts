@@ -15,8 +15,7 @@ import {
   useTestApp,
 } from '../http/support/test-app.ts';
 import { createKey, importOrders, importPets, pendingOrder, placeOrder, planOf } from '../support/database.ts';
-import { type DescribedOperation, describeApi } from './described-api.ts';
-import { ResponseValidator } from './response-validator.ts';
+import { type DescribedOperation, describeApi, ResponseValidator } from './response-validator.ts';
 
 const SHOP = 'https://shop.example';
 /** Of getPetById, which has to succeed whenever these tests run. */

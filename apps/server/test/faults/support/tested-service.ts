@@ -10,7 +10,7 @@ import {
 import { prepareServerDatabase } from '../../support/database.ts';
 import { SpawnedServer, useDataFolder } from '../../support/spawned-server.ts';
 import type { Sighting } from './order-history.ts';
-import { query } from './query.ts';
+import { query } from './stored-order.ts';
 
 const SERVER_COUNT = 3;
 
