@@ -6,8 +6,7 @@ import { createTestRedis } from '@petstore/testing';
 import pg from 'pg';
 import { vi } from 'vitest';
 import type { FaultRecordings } from '../support/fault-recordings.ts';
-import type { Observed } from '../support/scrape.ts';
-import { WatchedServer } from '../support/watched-server.ts';
+import { type Observed, WatchedServer } from '../support/watched-server.ts';
 
 const PATIENTLY = { timeout: 30_000, interval: 100 };
 const TEN_DAYS_MS = 10 * 86_400_000;
