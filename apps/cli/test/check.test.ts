@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { KEYS, type StartedServer, startServer } from '@petstore/server/test-support';
+import { KEYS } from '@petstore/server/test-support/database';
+import { type StartedServer, startServer } from '@petstore/server/test-support/spawned-server';
 import { findFreePort } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CallOptions, expectKey, petstore } from './support.ts';

@@ -2,11 +2,13 @@ import { type ApiKeyId, subjectNameOf } from '@petstore/domain';
 import { manualClock, startRedisServer } from '@petstore/testing';
 import pino from 'pino';
 import { expect, test, vi } from 'vitest';
+import { Metrics } from '../src/operations/metrics.ts';
 import { type LimitsOptions, openLimiter } from '../src/operations/open-limiter.ts';
-import { createTestMetrics } from './support/test-metrics.ts';
 
 /** The settings of a server without a Redis. */
 const IN_PROCESS = { redis: undefined, redisPrefix: '', instances: 1 };
+
+const createTestMetrics = () => new Metrics({ commit: undefined, petsSunsetAt: new Date(0) });
 
 const optionsWith = (options: Partial<LimitsOptions>): LimitsOptions => ({
   logger: pino({ level: 'silent' }),

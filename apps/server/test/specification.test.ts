@@ -2,11 +2,17 @@ import { PLANS, type Plan } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { renderDocument } from '../src/http/render-document.ts';
 import { expectError } from './http/support/expect-error.ts';
-import { importOrders, importPets, pendingOrder, placeOrder } from './http/support/orders.ts';
-import { subscribe } from './http/support/subscription.ts';
 import { createBannedKey, PETS_SUNSET_AT, startTestApp, useTestApp } from './http/support/test-app.ts';
-import { mutate, query } from './http/support/trpc-calls.ts';
-import { createKey, planOf, type TestKey } from './support/keys.ts';
+import { mutate, query, subscribe } from './http/support/trpc-calls.ts';
+import {
+  createKey,
+  importOrders,
+  importPets,
+  pendingOrder,
+  placeOrder,
+  planOf,
+  type TestKey,
+} from './support/database.ts';
 
 // What the service does, statement by statement, in the order and below the headings of its specification. "Decided:" begins
 // what the specification leaves open. The other tests hold the same promises in all their cases.

@@ -369,7 +369,7 @@ const SERVER: readonly Mutant[] = [
     file: 'apps/server/src/http/concurrency.ts',
     from: 'if (before + count > max) return undefined;',
     to: 'if (before + count > max * 1_000) return undefined;',
-    ...byServer('http/keyed-semaphore', 'http/under-way'),
+    ...byServer('http/under-way'),
   },
   {
     name: 'requests without a valid key are not limited',
@@ -390,7 +390,7 @@ const SERVER: readonly Mutant[] = [
     file: `${HTTP}/admission.ts`,
     from: `if (!this.#control.isStorageAvailable()) return refusalOf('service_unavailable');\n    const { outcome }`,
     to: `const { outcome }`,
-    ...byServer('http/unavailable'),
+    ...byServer('http/unauthenticated'),
   },
   {
     name: 'scripts of every origin may read responses',
@@ -439,21 +439,21 @@ const SERVER: readonly Mutant[] = [
     file: `${HTTP}/connections.ts`,
     from: `connection === undefined ? 'keep-alive' : 'close'`,
     to: `connection === undefined ? 'keep-alive' : 'keep-alive'`,
-    ...byServer('http/closing'),
+    ...byServer('http/connections'),
   },
   {
     name: 'subscriptions hold up the shutdown',
     file: 'apps/server/src/http/app.ts',
     from: `app.addHook('preClose', async () => subscriptions.close());`,
     to: '',
-    ...byServer('http/events', 'process/events'),
+    ...byServer('http/events', 'process/two-servers'),
   },
   {
     name: 'EVENTS_RETENTION has no effect',
     file: 'apps/server/src/operations/event-cleanup.ts',
     from: 'now.getTime() - retentionMs',
     to: 'now.getTime() - 30 * 24 * 3_600_000',
-    ...byServer('process/events'),
+    ...byServer('process/two-servers'),
   },
   {
     name: 'API keys get into the log',

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
-import { join } from 'node:path';
-import { openPersistence, type Persistence } from '@petstore/persistence';
-import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
-import { expect, test } from 'vitest';
-import { importPets } from '../http/support/orders.ts';
-import { SpawnedServer } from '../process/support/spawned-server.ts';
-import { createKey } from '../support/keys.ts';
-import { createMemorySocket } from './support/memory-socket.ts';
-import { type KnownKeys, oddRequests } from './support/odd-requests.ts';
-import { type Outcome, sendAll } from './support/send.ts';
+import { createPetstoreClient } from '@petstore/client';
+import type { OrderRepository } from '@petstore/domain';
+import type { Persistence } from '@petstore/persistence';
+import { readMemoryInUse } from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { overriding } from '../http/support/replaced-parts.ts';
+import { startTestApp, type TestApp } from '../http/support/test-app.ts';
+import { createKey, importPets } from '../support/database.ts';
+import { startAttackedServer } from './support/attacked-server.ts';
+import { type KnownKeys, type Outcome, oddRequests, sendAll } from './support/odd-requests.ts';
 
 /** Requests until all memories of keys and addresses are full. */
 const STRANGERS_REQUESTS = 30_000;
@@ -22,26 +22,6 @@ const ORDERS = 5_000;
 
 /** Of the requests; the order in which they arrive differs all the same. */
 const seed = Number(process.env['PETSTORE_ABUSE_SEED'] ?? randomInt(2 ** 30));
-
-/** Starts the server as in production, with a Unix socket that reports its memory. */
-async function startServer(resources: AsyncDisposableStack) {
-  const { path: folder } = resources.use(createTemporaryFolder());
-  const { url: databaseUrl } = resources.use(await createTestDatabase());
-  const { url: redisUrl } = resources.use(await createTestRedis());
-  const { environment, readMemory } = createMemorySocket(folder);
-  const server = resources.use(
-    new SpawnedServer(join(folder, 'data'), {
-      DATABASE_URL: databaseUrl,
-      REDIS_URL: redisUrl,
-      TRUST_PROXY: '1',
-      CORS_ORIGINS: 'https://shop.example',
-      LOG_LEVEL: 'error',
-      ...environment,
-    }),
-  );
-  const url = await server.url();
-  return { server, url, databaseUrl, readMemory };
-}
 
 async function createKeys(persistence: Persistence): Promise<KnownKeys> {
   const external = await Promise.all(Array.from({ length: 10 }, () => createKey(persistence)));
@@ -57,13 +37,15 @@ async function createKeys(persistence: Persistence): Promise<KnownKeys> {
 }
 
 test('200,000 requests of all kinds leave no memory in use', async () => {
-  await using resources = new AsyncDisposableStack();
-  const { server, url, databaseUrl, readMemory } = await startServer(resources);
-  const persistence = resources.use(openPersistence({ databaseUrl }));
+  await using target = await startAttackedServer({
+    TRUST_PROXY: '1',
+    CORS_ORIGINS: 'https://shop.example',
+    LOG_LEVEL: 'error',
+  });
+  const { server, port, persistence, readMemory } = target;
   await persistence.orders.generateOrders({ count: ORDERS, seed: 1, now: new Date() });
   await importPets(persistence, [{ id: 1n, name: 'Ada' }]);
   const keys = await createKeys(persistence);
-  const port = Number(new URL(url).port);
   const outcomes = new Map<Outcome, number>();
   const send = (from: number, to: number, { strangers = false } = {}) =>
     sendAll(oddRequests({ seed: seed + from, keys, count: to - from, strangers }), outcomes, { port, concurrency: 32 });
@@ -84,4 +66,62 @@ test('200,000 requests of all kinds leave no memory in use', async () => {
   expect(outcomes.has(500)).toBe(false);
   expect(server.stdout).not.toContain('"level":"error"');
   expect(endBytes - settledBytes).toBeLessThan(GROWTH_MAX_BYTES);
+});
+
+describe('a list of 200,000 orders over tRPC', () => {
+  /** As objects they take some 50 MB; a few megabytes come and go with the garbage. */
+  const LITTLE_BYTES = 20_000_000;
+  const COUNT = 200_000;
+
+  let app: TestApp;
+  /** How many batches the server has taken from the database, in all listings together. */
+  let batchesTaken = 0;
+  let endedListings = 0;
+  beforeAll(async () => {
+    const counted = (orders: OrderRepository) =>
+      overriding(orders, {
+        async *listOrders() {
+          try {
+            for await (const batch of orders.listOrders()) {
+              batchesTaken++;
+              yield batch;
+            }
+          } finally {
+            endedListings++;
+          }
+        },
+      });
+    app = await startTestApp({ orders: COUNT, wrap: { orders: counted } });
+  });
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  const read = (signal = new AbortController().signal) =>
+    createPetstoreClient({ baseUrl: app.origin, apiKey: app.key }).orders.list.query(undefined, { signal });
+
+  test('is never in memory as a whole, in the server or in a client that keeps up, and holds every order once', async () => {
+    const before = await readMemoryInUse();
+    let peak = 0;
+    let batches = 0;
+    const ids: bigint[] = [];
+    for await (const batch of await read()) {
+      for (const { id } of batch) ids.push(id);
+      if (++batches % 30 === 0) peak = Math.max(peak, await readMemoryInUse());
+    }
+    expect(ids).toHaveLength(COUNT);
+    expect(ids.every((id, i) => i === 0 || id > (ids[i - 1] ?? id))).toBe(true);
+    expect(peak - before).toBeLessThan(LITTLE_BYTES);
+    expect(batchesTaken).toBe(1 + Math.ceil((COUNT - 250) / 2_000));
+  });
+
+  test('ends when its client stops iterating, or aborts', async () => {
+    endedListings = 0;
+    for await (const _ of await read()) break;
+    await expect.poll(() => endedListings).toBe(1);
+    const abort = new AbortController();
+    const aborted = async () => {
+      for await (const _ of await read(abort.signal)) abort.abort();
+    };
+    await expect(aborted()).rejects.toThrow();
+    await expect.poll(() => endedListings).toBe(2);
+  });
 });

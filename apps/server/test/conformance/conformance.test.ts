@@ -3,23 +3,19 @@ import { FREE_CALLS_PER_MINUTE, KEY_REQUESTS_IN_FLIGHT_MAX, StorageUnavailableEr
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../src/settings.ts';
-import { withListing } from '../http/support/listing-of.ts';
-import { importOrders, importPets, pendingOrder, placeOrder } from '../http/support/orders.ts';
 import { sendOne } from '../http/support/raw-http.ts';
+import { failing, overriding, withListing } from '../http/support/replaced-parts.ts';
 import {
   createBannedKey,
   createKeyBeforeBan,
-  failing,
   PETS_SUNSET_AT,
   startTestApp,
   type TestApp,
   type TestAppOptions,
   useTestApp,
 } from '../http/support/test-app.ts';
-import { createKey, planOf } from '../support/keys.ts';
-import { overriding } from '../support/overriding.ts';
-import { type DescribedOperation, describeApi } from './described-api.ts';
-import { ResponseValidator } from './response-validator.ts';
+import { createKey, importOrders, importPets, pendingOrder, placeOrder, planOf } from '../support/database.ts';
+import { type DescribedOperation, describeApi, ResponseValidator } from './response-validator.ts';
 
 const SHOP = 'https://shop.example';
 /** Of getPetById, which has to succeed whenever these tests run. */

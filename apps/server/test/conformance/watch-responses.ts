@@ -1,7 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { openApiDocument } from '@petstore/api';
-import { describeApi } from './described-api.ts';
-import { ResponseValidator } from './response-validator.ts';
+import { describeApi, ResponseValidator } from './response-validator.ts';
 
 /** Longer bodies are not kept; their headers are checked all the same. */
 const KEPT_BODY_MAX_BYTES = 262_144;

@@ -1,10 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { comparable, isAsShown, ROOT, readSteps, type Step } from '../process/support/documentation.ts';
-import { Reader } from '../process/support/reader.ts';
-import { SpawnedServer } from '../process/support/spawned-server.ts';
-import { useStartedDataFolder } from '../process/support/started-once.ts';
+import { comparable, isAsShown, Reader, ROOT, readSteps, type Step } from '../support/documentation.ts';
+import { SpawnedServer, useStartedDataFolder } from '../support/spawned-server.ts';
 
 /**
  * How much of each document is run, so that a block that is left out is noticed. All share a server: the first counts

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
 import { expect, test } from 'vitest';
-import { ROOT } from '../process/support/documentation.ts';
-import { SpawnedServer } from '../process/support/spawned-server.ts';
+import { ROOT } from '../support/documentation.ts';
+import { SpawnedServer } from '../support/spawned-server.ts';
 
 /** A CycloneDX document, as far as it is read here. */
 interface Sbom {

@@ -1,11 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PATIENTLY, startPostgresServer, startRedisServer } from '@petstore/testing';
+import {
+  createTestDatabase,
+  PATIENTLY,
+  REPLICATION_PARAMETERS,
+  startPgBouncer,
+  startPostgresServer,
+  startPostgresStandby,
+  startRedisServer,
+} from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { SpawnedServer } from '../process/support/spawned-server.ts';
-import { startServer } from '../process/support/start-server.ts';
-import { KEYS } from '../support/keys.ts';
-import { prepareServerDatabase } from '../support/template-database.ts';
+import { importDemoOrders, KEYS, prepareServerDatabase } from '../support/database.ts';
+import { type SpawnedServer, startServer } from '../support/spawned-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
@@ -203,4 +209,84 @@ describe('Redis', () => {
         ?.join(),
     ).toMatch(/^unavailable,available again(?:,unavailable,available again)*$/);
   });
+});
+
+const headers = { authorization: `Bearer ${KEYS.unlimited.text}` };
+
+test('a server with two hosts in DATABASE_URL lists while neither takes writes, and goes on after a failover', async () => {
+  await using primary = await startPostgresServer(REPLICATION_PARAMETERS);
+  await prepareServerDatabase(primary.url);
+  await importDemoOrders(primary.url);
+  await using standby = await startPostgresStandby(primary, { synchronous: true });
+  const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`;
+  const databaseUrl = primary.url.replace(`127.0.0.1:${primary.port}`, hosts);
+  await using started = await startServer({ DATABASE_URL: `${databaseUrl}?target_session_attrs=read-write` });
+  const { server } = started;
+  const url = await server.url();
+  const list = () => fetch(`${url}/v1/store/orders`, { headers }).then((response) => response.json());
+  const cancel = (id: number) =>
+    fetch(`${url}/v1/store/orders/${id}`, { method: 'DELETE', headers }).then(({ status }) => status);
+  const orders = await list();
+  const readiness = () => server.readiness().then(({ status, report }) => [status, report['postgres']]);
+  expect(await readiness()).toEqual([200, 'up']);
+  expect(server.stdout).toContain(`PostgreSQL at ${hosts}/postgres`);
+
+  await primary.kill();
+  await expect.poll(readiness, PATIENTLY).toEqual([503, 'read-only']);
+  expect(await list()).toEqual(orders);
+  expect(await cancel(1)).toBe(503);
+  await standby.promote();
+  await expect.poll(() => cancel(2), PATIENTLY).not.toBe(503);
+  await expect.poll(readiness, PATIENTLY).toEqual([200, 'up']);
+  expect(await cancel(3)).not.toBe(503);
+});
+
+test('a server behind a pooler in transaction mode never becomes ready, and says why', async () => {
+  await using database = await createTestDatabase();
+  await using pooler = await startPgBouncer(database.url, { poolMode: 'transaction' });
+  await using started = await startServer({ DATABASE_URL: pooler.url });
+  const { server } = started;
+  await server.said(/PostgreSQL is unavailable/);
+  for (let look = 0; look < 20; look++) {
+    const { status, report } = await server.readiness();
+    expect(status).toBe(503);
+    expect(JSON.stringify(report['problems'])).toContain('pooler in transaction mode');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect(server.stdout).not.toContain('listening on');
+});
+
+/** How often the process is suspended, and for how long: longer than it waits for Redis and for a ping of PostgreSQL. */
+const SUSPENSIONS = 3;
+const SUSPENDED_MS = 2_500;
+
+test('a server that is suspended under load fails no request, and uses PostgreSQL and Redis at once', async () => {
+  await using started = await startServer();
+  await importDemoOrders(started.databaseUrl);
+  const { server } = started;
+  const url = await server.url();
+  const statuses = new Map<number, number>();
+  let isOver = false;
+  const callers = Array.from({ length: 20 }, async () => {
+    while (!isOver) {
+      const headers = { authorization: `Bearer ${KEYS.unlimited.text}` };
+      const response = await fetch(`${url}/v1/store/orders`, { headers });
+      await response.text();
+      statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+      await sleep(20);
+    }
+  });
+  for (let i = 0; i < SUSPENSIONS; i++) {
+    await sleep(1_000);
+    process.kill(server.pid, 'SIGSTOP');
+    await sleep(SUSPENDED_MS);
+    process.kill(server.pid, 'SIGCONT');
+  }
+  await sleep(1_000);
+  isOver = true;
+  await Promise.all(callers);
+  expect([...statuses.keys()]).toEqual([200]);
+  expect(server.logLines('PostgreSQL is unavailable; waiting for it')).toEqual([]);
+  const ready = { problems: [], postgres: 'up', limits: 'redis' };
+  await expect.poll(async () => (await server.readiness()).report, { timeout: 10_000 }).toMatchObject(ready);
 });

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
-import { ROOT } from '../process/support/documentation.ts';
-import { isRunning } from '../process/support/spawned-server.ts';
-import { useStartedDataFolder } from '../process/support/started-once.ts';
+import { ROOT } from '../support/documentation.ts';
+import { isRunning, useStartedDataFolder } from '../support/spawned-server.ts';
 
 const copyStarted = useStartedDataFolder();
 

@@ -1,14 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { SpawnedServer } from '../process/support/spawned-server.ts';
-import { startServer } from '../process/support/start-server.ts';
-import { KEYS } from '../support/keys.ts';
-import { prepareServerDatabase } from '../support/template-database.ts';
+import { forgedKey, KEYS, prepareServerDatabase } from '../support/database.ts';
+import { type SpawnedServer, startServer } from '../support/spawned-server.ts';
 
 // What is measured here takes 2.4 s at most when PostgreSQL begins to hang, and a few milliseconds later on. The limits
 // leave room for a machine that does much else.
@@ -33,7 +29,6 @@ afterAll(() => resources.disposeAsync());
 
 const withKey = (path: string, key: string, method = 'GET') =>
   fetch(url + path, { method, headers: { authorization: `Bearer ${key}` } });
-const unknownKey = () => generateApiKeyText('demo', generateApiKeyId(randomBytes), randomBytes);
 const input = encodeURIComponent(JSON.stringify({ json: { orderId: '1' }, meta: { values: { orderId: ['bigint'] } } }));
 
 /** Requests by every way to PostgreSQL that a request takes. */
@@ -42,7 +37,7 @@ const REQUESTS = {
   search: () => withKey('/v2/store/orders?limit=5&complete=true', KEYS.unlimited.text),
   list: () => withKey('/v1/store/orders', KEYS.unlimited.text),
   cancel: () => withKey(`/v1/store/orders/${nextOrder++}`, KEYS.unlimited.text, 'DELETE'),
-  'unknown key': () => withKey('/v2/store/orders', unknownKey()),
+  'unknown key': () => withKey('/v2/store/orders', forgedKey()),
   tRPC: () => withKey(`/trpc/orders.get?input=${input}`, KEYS.internal.text),
 };
 

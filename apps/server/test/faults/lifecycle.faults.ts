@@ -1,10 +1,15 @@
 import { openEmbeddedPostgres } from '@petstore/runtime';
 import { createTestRedis, PATIENTLY } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { listOrderIds } from '../process/support/list-orders.ts';
-import { isRunning, readDemoKeys, SpawnedServer, useDataFolder } from '../process/support/spawned-server.ts';
-import { useStartedDataFolder } from '../process/support/started-once.ts';
-import { createServerDatabase } from '../support/template-database.ts';
+import { createServerDatabase } from '../support/database.ts';
+import {
+  isRunning,
+  listOrderIds,
+  readDemoKeys,
+  SpawnedServer,
+  useDataFolder,
+  useStartedDataFolder,
+} from '../support/spawned-server.ts';
 
 /** After this time a server that has not ended exits. */
 const SHUTDOWN_DEADLINE_MS = 9_000;

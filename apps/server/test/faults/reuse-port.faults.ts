@@ -9,9 +9,8 @@ import { createTestRedis, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { listenOn } from '../../src/operations/listen.ts';
-import { isRunning, SpawnedServer, useDataFolder } from '../process/support/spawned-server.ts';
-import { createKey, KEYS } from '../support/keys.ts';
-import { createServerDatabase } from '../support/template-database.ts';
+import { createKey, createServerDatabase, KEYS } from '../support/database.ts';
+import { isRunning, SpawnedServer, useDataFolder } from '../support/spawned-server.ts';
 
 /** Where Redis takes longer, a server counts by itself, and the sum is no longer exact. */
 const REDIS_PATIENCE_MS = 100;

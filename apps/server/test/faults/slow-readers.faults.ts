@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from '../http/support/listing-of.ts';
+import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from '../http/support/replaced-parts.ts';
 import { startTestApp, type TestApp } from '../http/support/test-app.ts';
 
 /** Far more than all buffers hold. */

@@ -1,6 +1,6 @@
 import { PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
-import { placeOrder } from './support/orders.ts';
+import { placeOrder } from '../support/database.ts';
 import { sendOne } from './support/raw-http.ts';
 import { useTestApp } from './support/test-app.ts';
 

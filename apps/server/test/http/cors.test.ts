@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, planOf } from '../support/database.ts';
 import { startTestApp, useTestApp } from './support/test-app.ts';
 
 const SHOP = 'https://shop.example';

@@ -1,80 +1,119 @@
-import type { ErrorCode } from '@petstore/api';
+import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
+import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, placeOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { type RawResponse, sendOne } from './support/raw-http.ts';
+import { sendOne } from './support/raw-http.ts';
+import { failing } from './support/replaced-parts.ts';
 import {
   createBannedKey,
-  failing,
+  PETS_SUNSET_AT,
   startTestApp,
   type TestApp,
   type TestAppOptions,
   useTestApp,
 } from './support/test-app.ts';
+import { mutate, query } from './support/trpc-calls.ts';
 
-interface Expected {
+type Options = { readonly key?: string | null };
+const cancelOrder = {
+  rest: (app: TestApp, id: bigint, options: Options) =>
+    app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE', ...options }),
+  trpc: (app: TestApp, orderId: bigint, options: Options) => mutate(app, 'orders.cancel', { orderId }, options),
+};
+const getPet = {
+  rest: (app: TestApp, id: bigint, options: Options) => app.fetch(`/v1/pets/${id}`, options),
+  trpc: (app: TestApp, petId: bigint, options: Options) => query(app, 'pets.get', { petId }, options),
+};
+
+interface Row {
+  readonly call: typeof cancelOrder | typeof getPet;
+  /** The id to call with, made anew for each side. */
+  readonly id?: (app: TestApp) => Promise<{ readonly id: bigint }>;
+  readonly key?: (app: TestApp) => Promise<string | null>;
   readonly options?: TestAppOptions;
+  /** What the headers say besides. */
   readonly headers?: Readonly<Record<string, unknown>>;
 }
 
-type Row = readonly [
-  code: ErrorCode,
-  from: string,
-  provoke: (app: TestApp) => Promise<Response | RawResponse>,
-  expected?: Expected,
-];
-
-const raw = ({ port }: TestApp, text: string): Promise<RawResponse> => sendOne(text, { port });
-const authorized = ({ key }: TestApp, line: string, ...more: string[]) =>
-  [line, 'Host: x', `Authorization: Bearer ${key}`, ...more, '', ''].join('\r\n');
-const cancel = (app: TestApp, id: bigint | string) => app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE' });
-
 const SECRET = 'select "secret" from internals';
-
-async function exceedLimit(app: TestApp): Promise<Response> {
-  const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
-  await app.fetch('/v1/store/orders', { key });
-  return app.fetch('/v1/store/orders', { key });
-}
-
-const get = (app: TestApp, key: string | null) => app.fetch('/v1/store/orders', { key });
 const AGAIN_LATER = { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) };
 const USED_UP = { ...AGAIN_LATER, 'cache-control': 'no-store', 'x-ratelimit-remaining': '0' };
-const CHALLENGE = { 'www-authenticate': expect.stringMatching(/^Bearer(?!.*error=)/) };
-const REFUSED_KEY = { 'www-authenticate': expect.stringMatching(/^Bearer .*error="invalid_token"/) };
-const TWO_LENGTHS = 'POST /v1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n';
 
-/** What the tests of conformance do not provoke, or whose headers have a meaning of their own. */
-const ROWS: readonly Row[] = [
-  ['invalid_request', 'a missing Host', (app) => raw(app, 'GET /v1/store/orders HTTP/1.1\r\n\r\n')],
-  ['invalid_request', 'the parser: no HTTP', (app) => raw(app, 'HELLO\r\n\r\n')],
-  ['invalid_request', 'the parser: no method', (app) => raw(app, 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n')],
-  ['invalid_request', 'the parser: two lengths', (app) => raw(app, TWO_LENGTHS)],
-  ['missing_api_key', 'admission', (app) => get(app, null), { headers: CHALLENGE }],
-  ['invalid_api_key', 'admission', (app) => get(app, 'unknown'), { headers: REFUSED_KEY }],
-  ['rate_limit_exceeded', 'admission', exceedLimit, { headers: USED_UP }],
-  ['api_key_banned', 'admission', async (app) => get(app, await createBannedKey(app)), { headers: USED_UP }],
-  ['headers_too_large', 'the parser: the URL', (app) => raw(app, authorized(app, `GET /v1/${'x'.repeat(17_000)} HTTP/1.1`))],
-  ['internal_error', 'a fault', (app) => cancel(app, 1n), { options: failing(new Error(SECRET)) }],
-  ['service_unavailable', 'the database', (app) => cancel(app, 1n), { options: failing(new StorageUnavailableError(SECRET)), headers: AGAIN_LATER }],
-  ['overloaded', 'admission', (app) => cancel(app, 1n), { options: { bounds: { maxRequestsInFlight: 0 } }, headers: AGAIN_LATER }],
-]; // biome-ignore format: a table
+async function spentKey(app: TestApp): Promise<string> {
+  const { text: key } = await createKey(app.persistence, { plan: planOf(1) });
+  await app.fetch('/v1/pets/1', { key });
+  return key;
+}
 
-describe.concurrent('every failure over REST is an Error object with rate limit headers', async () => {
+const ROWS: Partial<Record<ErrorCode, Row>> = {
+  order_not_found: { call: cancelOrder },
+  order_already_shipped: { call: cancelOrder, id: ({ persistence }) => placeOrder(persistence, 'ship') },
+  order_already_cancelled: { call: cancelOrder, id: ({ persistence }) => placeOrder(persistence, 'cancel') },
+  pet_not_found: { call: getPet },
+  missing_api_key: {
+    call: getPet,
+    key: async () => null,
+    headers: { 'www-authenticate': expect.stringMatching(/^Bearer(?!.*error=)/) },
+  },
+  invalid_api_key: {
+    call: cancelOrder,
+    key: async () => 'unknown',
+    headers: { 'www-authenticate': expect.stringMatching(/^Bearer .*error="invalid_token"/) },
+  },
+  rate_limit_exceeded: { call: getPet, key: spentKey, headers: USED_UP },
+  api_key_banned: { call: cancelOrder, key: createBannedKey, headers: USED_UP },
+  operation_sunset: { call: getPet, options: { clock: manualClock(PETS_SUNSET_AT) } },
+  internal_error: { call: cancelOrder, options: failing(new Error(SECRET)) },
+  service_unavailable: {
+    call: getPet,
+    options: failing(new StorageUnavailableError(SECRET)),
+    headers: AGAIN_LATER,
+  },
+  overloaded: { call: getPet, options: { bounds: { maxRequestsInFlight: 0 } }, headers: AGAIN_LATER },
+};
+
+describe.concurrent('every failure is an Error object with rate limit headers', async () => {
   const shared = await useTestApp();
 
-  test.for(ROWS)('%s, from %s', async ([code, , provoke, { options, headers = {} } = {}]) => {
-    await using own = options && (await startTestApp(options));
-    const response = await expectError(await provoke(own ?? shared), code);
-    expectRateLimitHeaders(response);
-    expect(response.headers).toMatchObject(headers);
-    expect(response.body).not.toContain('secret');
+  test.each(Object.entries(ROWS) as [ErrorCode, Row][])(
+    '%s: over tRPC with the same message and headers',
+    async (code, { call, id = async () => ({ id: 404n }), key = async () => undefined, options, headers = {} }) => {
+      await using own = options && (await startTestApp(options));
+      const app = own ?? shared;
+      const argumentsOf = async () => {
+        const made = await key(app);
+        return [app, (await id(app)).id, made === undefined ? {} : { key: made }] as const;
+      };
+      const rest = await expectError(await call.rest(...(await argumentsOf())), code);
+      expectRateLimitHeaders(rest);
+      expect(rest.headers).toMatchObject(headers);
+      expect(rest.body).not.toContain('secret');
+      const trpc = await call.trpc(...(await argumentsOf()));
+      expect(trpc.error).toMatchObject({
+        message: JSON.parse(rest.body).message,
+        data: { code: ERROR_CATALOGUE[code].trpcCode, errorCode: code },
+      });
+      for (const name of ['www-authenticate', 'cache-control', 'x-ratelimit-limit', 'content-type']) {
+        expect(trpc.headers.get(name), name).toBe(rest.headers[name] ?? null);
+      }
+      expect(trpc.headers.has('retry-after')).toBe('retry-after' in rest.headers);
+    },
+  );
+
+  test.each<[ErrorCode, string]>([
+    ['invalid_request', 'GET /v1/store/orders HTTP/1.1\r\n\r\n'],
+    ['invalid_request', 'HELLO\r\n\r\n'],
+    ['invalid_request', 'POST /v1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
+    ['headers_too_large', `GET /v1/${'x'.repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+  ])('%s: what the parser refuses, such as %j', async (code, text) => {
+    expectRateLimitHeaders(await expectError(await sendOne(text, shared), code));
   });
 
   test('an internal error is logged once, with its stack and the request id of the response', async () => {
     await using app = await startTestApp(failing(new Error(SECRET)));
-    const response = await cancel(app, 1n);
+    const response = await cancelOrder.rest(app, 1n, {});
     const lines = app.logLines.filter(({ level }) => level >= 50);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({
@@ -83,4 +122,14 @@ describe.concurrent('every failure over REST is an Error object with rate limit 
       err: { message: SECRET, stack: expect.stringContaining('errors.test') },
     });
   });
+});
+
+test('a cancellation over REST or tRPC is visible on the other side', async () => {
+  await using app = await startTestApp();
+  const { id } = await placeOrder(app.persistence);
+  expect((await cancelOrder.trpc(app, id, {})).status).toBe(200);
+  await expectError(await cancelOrder.rest(app, id, {}), 'order_already_cancelled');
+  const { id: other } = await placeOrder(app.persistence);
+  expect((await cancelOrder.rest(app, other, {})).status).toBe(204);
+  expect((await cancelOrder.trpc(app, other, {})).error?.data).toMatchObject({ errorCode: 'order_already_cancelled' });
 });

@@ -6,53 +6,35 @@ import { openPersistence } from '@petstore/persistence';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { createServerDatabase } from '../support/template-database.ts';
-import { request } from './support/counting-app.ts';
-import { placeOrder } from './support/orders.ts';
-import { openRaw } from './support/raw-http.ts';
-import { readMessages, subscribe } from './support/subscription.ts';
-import { startTestApp, useTestApp } from './support/test-app.ts';
-import { mutate, query } from './support/trpc-calls.ts';
+import { createKey, createServerDatabase, placeOrder, planOf } from '../support/database.ts';
+import { expectError } from './support/expect-error.ts';
+import { openRaw, request } from './support/raw-http.ts';
+import { startTestApp, type TestApp, useTestApp } from './support/test-app.ts';
+import { mutate, query, subscribe } from './support/trpc-calls.ts';
 
 const shared = await useTestApp();
 
 describe('orders.events', () => {
-  test('sends every change of an order, with the order as it then was, as tRPC tracks events', async () => {
+  test('sends every change of an order, with the order as it then was, as tRPC tracks events, and costs one call', async () => {
     await using app = await startTestApp();
-    await using following = await subscribe(app);
-    expect(following.status).toBe(200);
-    expect(following.headers['content-type']).toBe('text/event-stream');
-    expect(following.headers['cache-control']).toContain('no-cache');
-    expect(following.headers['x-accel-buffering'], 'nginx would hold events back').toBe('no');
-    const options = { key: app.internalKey };
-    const { data: placed } = await mutate(app, 'orders.place', { petId: 2n ** 62n, quantity: 2 }, options);
-    const { id: orderId } = placed as { id: bigint };
-    const { data: shipped } = await mutate(app, 'orders.ship', { orderId }, options);
-    const { shippedAt } = shipped as { shippedAt: Date };
+    const { text: key } = await createKey(app.persistence, { kind: 'internal', plan: { name: 'free' } });
+    await using following = await subscribe(app, undefined, { key });
+    expect(following).toMatchObject({
+      status: 200,
+      headers: {
+        'content-type': 'text/event-stream',
+        'cache-control': expect.stringContaining('no-cache'),
+        'x-accel-buffering': 'no', // nginx would hold events back
+        'x-ratelimit-remaining': '59',
+      },
+    });
+    const { data } = await mutate(app, 'orders.place', { petId: 2n ** 62n, quantity: 2 }, { key: app.internalKey });
+    const placed = data as { id: bigint; placedAt: Date }; // an order
     expect(await following.next()).toEqual({
       event: undefined,
       id: '1',
-      data: { id: '1', type: 'order.placed', orderId, at: (placed as { placedAt: Date }).placedAt, order: placed },
+      data: { id: '1', type: 'order.placed', orderId: placed.id, at: placed.placedAt, order: placed },
     });
-    expect(await following.next()).toEqual({
-      event: undefined,
-      id: '2',
-      data: { id: '2', type: 'order.shipped', orderId, at: shippedAt, order: shipped },
-    });
-  });
-
-  test('begins with a position, so that who loses the connection before the first event misses none', async () => {
-    await using app = await startTestApp();
-    await placeOrder(app.persistence, 'cancel');
-    const response = await app.fetch('/trpc/orders.events', { key: app.internalKey });
-    const messages = readMessages(response.body as AsyncIterable<Uint8Array>); // of a response with a body
-    expect((await messages.next()).value).toMatchObject({ event: 'connected' });
-    expect((await messages.next()).value).toEqual({ event: 'ping', data: '', id: '2' });
-    await messages.return(undefined);
-    await placeOrder(app.persistence);
-    await using following = await subscribe(app, undefined, { headers: { 'last-event-id': '2' } });
-    expect(await following.take(1)).toEqual(['3 order.placed']);
   });
 
   test('goes on behind `after`, and Last-Event-ID wins', async () => {
@@ -64,44 +46,7 @@ describe('orders.events', () => {
     expect(await last.take(1)).toEqual(['3 order.completed']);
   });
 
-  test('delivers the changes made by other instances', async () => {
-    await using database = await createServerDatabase();
-    await using app = await startTestApp({ databaseUrl: database.url });
-    await using following = await subscribe(app);
-    await using other = openPersistence({ databaseUrl: database.url });
-    await other.orders.generateOrders({ count: 2, seed: 1, now: new Date() });
-    expect((await following.take(2)).map((line) => line.split(' ')[1])).toEqual(['order.imported', 'order.imported']);
-  });
-
-  test.each([
-    ['no id', { after: 'abc' }, 'invalid_request'],
-    ['an id beyond the latest', { after: '9223372036854775807' }, 'invalid_request'],
-    ['a number', { after: 1 }, 'invalid_request'],
-    ['what is no field', { before: '1' }, 'invalid_request'],
-  ])('refuses %s', async (_, input, errorCode) => {
-    await using following = await subscribe(shared, input as { after: string });
-    expect(await following.next()).toMatchObject({ event: 'serialized-error', data: { data: { errorCode } } });
-    expect(await following.next()).toBeUndefined();
-  });
-
-  test('says where events behind a position have been deleted', async () => {
-    await using app = await startTestApp();
-    await placeOrder(app.persistence, 'cancel');
-    await app.persistence.events.deleteExpired({
-      eventsBefore: new Date(Date.now() + 1_000),
-      now: new Date(),
-      signal: new AbortController().signal,
-    });
-    await using following = await subscribe(app, { after: '1' });
-    expect(await following.next()).toMatchObject({ data: { data: { errorCode: 'events_expired', httpStatus: 410 } } });
-    await using next = await subscribe(app, { after: '2' });
-    await placeOrder(app.persistence);
-    expect(await next.take(1)).toEqual(['3 order.placed']);
-  });
-
-  test('is for internal keys, over GET and by itself', async () => {
-    await using external = await subscribe(shared, undefined, { key: shared.key });
-    expect(await external.next()).toMatchObject({ data: { data: { errorCode: 'insufficient_scope' } } });
+  test('is called over GET, by itself and as server-sent events', async () => {
     const post = await mutate(shared, 'orders.events', {}, { key: shared.internalKey });
     expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
     const batch = await query(shared, 'orders.events,orders.get', {}, { key: shared.internalKey });
@@ -119,22 +64,6 @@ describe('orders.events', () => {
 });
 
 describe('a subscription', () => {
-  test('costs one call, and counts with the long lists of its key until it ends', async () => {
-    const { text: key } = await createKey(shared.persistence, { kind: 'internal', plan: { name: 'free' } });
-    const open = await Promise.all([1, 2, 3, 4].map(() => subscribe(shared, undefined, { key })));
-    expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    await using crowded = await subscribe(shared, undefined, { key });
-    expect(crowded.status).toBe(429);
-    expect(crowded.headers['retry-after']).toBe('1');
-    expect(Number(crowded.headers['x-ratelimit-remaining'])).toBe(55);
-    await open[0]?.[Symbol.asyncDispose]();
-    await vi.waitFor(async () => {
-      await using again = await subscribe(shared, undefined, { key });
-      expect(again.status).toBe(200);
-    }, PATIENTLY);
-    for (const each of open.slice(1)) await each[Symbol.asyncDispose]();
-  });
-
   test('takes no room of requests, and has a bound of its own', async () => {
     await using app = await startTestApp({ bounds: { maxSubscriptions: 3, maxRequestsInFlight: 2 } });
     const plan = { kind: 'internal', plan: planOf(100) } as const;
@@ -204,14 +133,6 @@ describe('a subscription', () => {
     await events.return();
   });
 
-  test('whose client is gone is left', async () => {
-    await using app = await startTestApp();
-    const following = await subscribe(app);
-    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(1), PATIENTLY);
-    await following[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(app.persistence.events.followerCount).toBe(0), PATIENTLY);
-  });
-
   test('that has not begun when its client leaves, or the server ends, is no failure', async () => {
     await using database = await createServerDatabase();
     await using app = await startTestApp({ databaseUrl: database.url });
@@ -255,4 +176,37 @@ test('a fragment, which no request may have, hides no subscription from its boun
   expect(app.app.traffic.requestsInFlight.count).toBe(0);
   await using second = await subscribe(app);
   expect(second.status).toBe(503);
+});
+
+describe('GET /v2/store/order-events', () => {
+  const get = (app: TestApp, query: string, key = app.key) => app.fetch(`/v2/store/order-events?${query}`, { key });
+
+  test('costs one request, whatever it holds, and no more for HEAD', async () => {
+    await using app = await startTestApp({ orders: 1_000 });
+    const { text: key } = await createKey(app.persistence, { plan: planOf(10) });
+    const responses = [
+      await get(app, 'after=0&limit=1000', key),
+      await get(app, 'after=1000', key),
+      await app.fetch('/v2/store/order-events?after=0', { method: 'HEAD', key }),
+    ];
+    const seen = responses.map(({ status, headers }) => [status, headers.get('x-ratelimit-remaining')]);
+    expect(seen).toEqual([
+      [200, '9'],
+      [200, '8'],
+      [200, '7'],
+    ]);
+  });
+
+  test('tells positions whose events were deleted from those behind which there are none', async () => {
+    await using app = await startTestApp({ orders: 2 });
+    const now = new Date(Date.now() + 1_000);
+    await app.persistence.events.deleteExpired({ eventsBefore: now, now, signal: new AbortController().signal });
+    await expectError(await get(app, 'after=1'), 'events_expired');
+    for (const query of ['', 'after=0', 'after=2']) {
+      expect(await (await get(app, query)).json()).toEqual({ events: [], nextAfter: '2' });
+    }
+    await placeOrder(app.persistence);
+    expect(await (await get(app, 'after=2')).json()).toMatchObject({ events: [{ id: '3' }], nextAfter: '3' });
+    await expectError(await get(app, 'after=4'), 'invalid_request');
+  });
 });

@@ -2,7 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
 import { cors } from '../../src/http/cors.ts';
 import { whenClosed } from '../../src/http/observe.ts';
-import { createTestMetrics } from '../support/test-metrics.ts';
+import { Metrics } from '../../src/operations/metrics.ts';
 import { startTestApp } from './support/test-app.ts';
 
 // What somebody who knows Fastify tries first, on the app as it is.
@@ -22,7 +22,7 @@ test('inject sends a request without a network', async () => {
 });
 
 test('a plugin that is registered before one that it uses fails at the start, by name', async () => {
-  const metrics = createTestMetrics();
+  const metrics = new Metrics({ commit: undefined, petsSunsetAt: new Date(0) });
   await expect(fastify().register(cors, { corsOrigins: [], metrics, nowMs: Date.now })).rejects.toThrow(
     "The dependency 'responses' of plugin 'cors' is not registered",
   );

@@ -1,11 +1,10 @@
 import type { RateLimiter } from '@petstore/rate-limit';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { overriding } from '../support/overriding.ts';
-import { request } from './support/counting-app.ts';
-import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { openRaw, type RawResponse, sendRaw } from './support/raw-http.ts';
-import { createBannedKey, startTestApp, type TestApp } from './support/test-app.ts';
+import { createKey, planOf } from '../support/database.ts';
+import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
+import { openRaw, type RawResponse, request, sendRaw } from './support/raw-http.ts';
+import { overriding } from './support/replaced-parts.ts';
+import { createBannedKey, startTestApp, type TestApp, useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
 
 const ORIGIN = 'https://shop.example';
@@ -44,13 +43,54 @@ async function sendCurrent({ port }: TestApp, key: string, count: number): Promi
 const statusesOfCurrent = async (app: TestApp, key: string, count: number) =>
   (await sendCurrent(app, key, count)).map(({ status }) => status);
 
+describe('limits.current and GET /v2/limits', async () => {
+  const shared = await useTestApp();
+  const remainingOf = (response: { headers: Headers }) => Number(response.headers.get('x-ratelimit-remaining'));
+  const keyOf = (perMinute: number) => createKey(shared.persistence, { plan: planOf(perMinute, 1_000) });
+
+  test.each([
+    ['an external key', {}],
+    ['a read-only key', { readOnly: true }],
+    ['an internal key', { kind: 'internal' }],
+  ] as const)('cost %s nothing, HEAD neither, and say the same, as the headers do', async (_, kind) => {
+    const { text: key } = await createKey(shared.persistence, { ...kind, plan: planOf(5, 1_000) });
+    await shared.fetch('/v1/pets/1', { key });
+    await shared.fetch('/v2/limits', { key, method: 'HEAD' });
+    const rest = await shared.fetch('/v2/limits', { key });
+    const trpc = await query(shared, 'limits.current', undefined, { key });
+    expect([rest.status, remainingOf(rest), trpc.status, remainingOf(trpc)]).toEqual([200, 4, 200, 4]);
+    const limits = await rest.json();
+    expect(limits).toMatchObject({ minute: { limit: 5, used: 1, remaining: 4 }, refusals: 0, ban: null });
+    expect(limits).toEqual(JSON.parse(JSON.stringify(trpc.data)));
+  });
+
+  test('work for a key that has nothing left, and tell its refusals', async () => {
+    const { text: key } = await keyOf(1);
+    for (const status of [404, 429, 429]) expect((await shared.fetch('/v1/pets/1', { key })).status).toBe(status);
+    const limits = { minute: { remaining: 0 }, refusals: 2 };
+    expect(await (await shared.fetch('/v2/limits', { key })).json()).toMatchObject(limits);
+    expect(await query(shared, 'limits.current', undefined, { key })).toMatchObject({ status: 200, data: limits });
+  });
+
+  test.each(['pets.get,pets.get', 'limits.current,limits.current'])(
+    'are free once in a batch, and make none of its other calls free: %s',
+    async (others) => {
+      const { text: key } = await keyOf(5);
+      const response = await shared.fetch(`/trpc/limits.current,${others}?batch=1&input=%7B%7D`, { key });
+      expect(remainingOf(response)).toBe(3);
+    },
+  );
+});
+
 describe.concurrent('limits.current', () => {
-  test('has a window of its own, 60 a minute, and reads the state once each time', async () => {
+  test('has a window of its own, with GET /v2/limits, 60 a minute, and reads the state once each time', async () => {
     const { app: counting, calls } = await startCountingApp();
     await using app = counting;
     const { text: key } = await createKey(app.persistence, { plan: { name: 'free' } });
-    expect(new Set(await statusesOfCurrent(app, key, 60))).toEqual(new Set([200]));
+    expect((await app.fetch('/v2/limits', { key })).status).toBe(200);
+    expect(new Set(await statusesOfCurrent(app, key, 59))).toEqual(new Set([200]));
     expect(calls).toEqual({ check: 0, peek: 60 });
+    await expectError(await app.fetch('/v2/limits', { key }), 'rate_limit_exceeded');
     const refused = await current(app, key);
     expect(refused).toMatchObject({ status: 429, error: { data: { errorCode: 'rate_limit_exceeded' } } });
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);

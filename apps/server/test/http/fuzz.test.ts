@@ -1,7 +1,7 @@
 import { ERROR_CATALOGUE } from '@petstore/api';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { importPets } from './support/orders.ts';
+import { importPets } from '../support/database.ts';
 import { openRaw, type RawResponse } from './support/raw-http.ts';
 import { useTestApp } from './support/test-app.ts';
 

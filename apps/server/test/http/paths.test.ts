@@ -1,12 +1,10 @@
 import type { ErrorCode } from '@petstore/api';
 import { INT64_MAX, INT64_MIN, StorageUnavailableError } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { overriding } from '../support/overriding.ts';
-import { request } from './support/counting-app.ts';
+import { createKey, importOrders, importPets, pendingOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { importOrders, importPets, pendingOrder } from './support/orders.ts';
-import { type RawResponse, sendOne } from './support/raw-http.ts';
+import { type RawResponse, request, sendOne } from './support/raw-http.ts';
+import { overriding } from './support/replaced-parts.ts';
 import { startTestApp, useTestApp } from './support/test-app.ts';
 
 const app = await useTestApp();

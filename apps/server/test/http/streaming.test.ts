@@ -5,11 +5,10 @@ import type { OrderTextBatch } from '@petstore/domain';
 import { readMemoryInUse } from '@petstore/testing';
 import superjson, { type SuperJSONResult } from 'superjson';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
+import { createKey, pendingOrder, planOf } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
-import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from './support/listing-of.ts';
-import { pendingOrder } from './support/orders.ts';
 import { openRaw, sendOne } from './support/raw-http.ts';
+import { batchOf, LIST_BEGIN, LIST_END, listingOf, ORDER_BATCH, ORDER_JSON } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 
 const listRequest = (key: string) => `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { startPostgresServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { createKey } from '../support/keys.ts';
-import { connectionsOf, forgedKey, request, startCountingApp } from './support/counting-app.ts';
+import { createKey, forgedKey, prepareServerDatabase } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
-import { openRaw, sendRaw } from './support/raw-http.ts';
-import { startTestApp, type TestApp } from './support/test-app.ts';
+import { openRaw, request, sendRaw } from './support/raw-http.ts';
+import { startCountingApp, startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 
@@ -28,11 +28,13 @@ describe('an address over its limit', () => {
     const begin = performance.now();
     const responses = await sendFrom(address, app, Array.from({ length: 1_000 }, forgedKey));
     const seconds = (performance.now() - begin) / 1_000;
-    expect(responses.filter(({ status }) => status === 401)).toHaveLength(600);
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(400);
+    expect(responses.map(({ status, headers }) => `${status} ${headers['x-ratelimit-remaining']}`)).toEqual([
+      ...Array.from({ length: 600 }, (_, sent) => `401 ${599 - sent}`),
+      ...Array(400).fill('429 0'),
+    ]);
     expect(lookUps()).toBeLessThanOrEqual(600 + 5 * Math.ceil(seconds + 1));
     for (const response of responses.slice(-5)) {
-      expect(response.headers).toMatchObject({ 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '0' });
+      expect(response.headers['x-ratelimit-limit']).toBe('600');
       expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     }
   });
@@ -80,6 +82,72 @@ test('while PostgreSQL is known to be unavailable no unknown key is looked up', 
   expect(lookUps()).toBe(0);
 });
 
+test('while PostgreSQL is unavailable a cached key stays valid, and other callers get 503, uncounted', async () => {
+  await using postgres = await startPostgresServer();
+  await prepareServerDatabase(postgres.url);
+  let isStorageAvailable = true;
+  let elapsedMs = 0;
+  await using app = await startTestApp({
+    databaseUrl: postgres.url,
+    clock: () => new Date(Date.now() + elapsedMs),
+    isStorageAvailable: () => isStorageAvailable,
+  });
+  expect((await app.fetch('/v1/store/orders')).status).toBe(200);
+  const unknownKey = forgedKey();
+
+  await postgres.kill();
+  isStorageAvailable = false;
+  // Sessions end a moment after their server.
+  await expect.poll(async () => (await app.fetch('/v1/store/orders')).status, { timeout: 30_000 }).toBe(503);
+
+  const known = await expectError(await app.fetch('/v1/store/orders'), 'service_unavailable');
+  expect(known.headers).toMatchObject({ 'x-ratelimit-limit': '1000000000', 'retry-after': expect.any(String) });
+  elapsedMs = 65_000; // the key of the app is not known for longer
+  for (const key of [app.key, unknownKey, 'unknown', null]) {
+    for (let i = 0; i < 2; i++) {
+      const unknown = await expectError(await app.fetch('/v1/store/orders', { key }), 'service_unavailable');
+      expect(unknown.headers).toMatchObject({
+        'x-ratelimit-limit': '600',
+        'x-ratelimit-remaining': '600',
+        'retry-after': expect.any(String),
+      });
+    }
+  }
+  const trpc = await app.fetch('/trpc/pets.get', { key: unknownKey });
+  expect(trpc.status).toBe(503);
+  expect(await trpc.json()).toMatchObject({ error: { json: { data: { errorCode: 'service_unavailable' } } } });
+  elapsedMs = 0;
+  // Routes that need no database work as before.
+  await expectError(await app.fetch('/v1/nothing'), 'route_not_found');
+  expect((await app.fetch('/docs', { key: null })).status).toBe(200);
+
+  await postgres.restart();
+  isStorageAvailable = true;
+  await expect.poll(async () => (await app.fetch('/v1/store/orders')).status, { timeout: 30_000 }).toBe(200);
+  await expectError(await app.fetch('/v1/store/orders', { key: unknownKey }), 'invalid_api_key');
+}, 120_000);
+
+test('input that the parser refuses counts for its address: 600 a minute, and then requests without a key are refused', async () => {
+  await using app = await startTestApp();
+  const send = async (text: string, localAddress: string) => {
+    const [response] = await sendRaw(text, { port: app.port, localAddress });
+    return response ?? expect.fail('no response');
+  };
+  const REFUSED = [
+    ['invalid_request', 'HELLO\r\n\r\n'],
+    ['headers_too_large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`],
+  ] as const;
+  const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
+  for (let round = 0; round < 300; round++) {
+    for (const [i, [code, text]] of REFUSED.entries()) {
+      const { headers } = await expectError(await send(text, '127.0.0.9'), code);
+      expect(headers['x-ratelimit-remaining']).toBe(`${599 - round * 2 - i}`);
+    }
+  }
+  await expectError(await send(KEYLESS, '127.0.0.9'), 'rate_limit_exceeded');
+  await expectError(await send(KEYLESS, '127.0.0.10'), 'missing_api_key');
+});
+
 test('of an address 64 requests may wait for a look-up, and further ones are refused', async () => {
   const { app: counting, lookUps, hold } = await startCountingApp();
   await using app = counting;
@@ -105,12 +173,26 @@ test('of an address 64 requests may wait for a look-up, and further ones are ref
 });
 
 describe('connections', () => {
+  const connectionsOf = ({ app }: TestApp) =>
+    new Promise<number>((resolve, reject) =>
+      app.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    );
   const open = async (port: number, localAddress: string) => {
     const socket = connect({ port, host: '127.0.0.1', localAddress });
     socket.on('error', () => {});
     await once(socket, 'connect');
     return socket;
   };
+
+  test('have time limits by default', async () => {
+    await using app = await startTestApp();
+    const { headersTimeout, requestTimeout, keepAliveTimeout } = app.app.server;
+    expect({ headersTimeout, requestTimeout, keepAliveTimeout }).toEqual({
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 125_000,
+    });
+  });
 
   test('of one address are bounded, and another one still connects', async () => {
     await using app = await startTestApp({ bounds: { maxConnectionsPerAddress: 3 } });

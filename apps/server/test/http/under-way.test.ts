@@ -1,13 +1,11 @@
 import type { OrderBatch } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
-import { createKey, planOf } from '../support/keys.ts';
-import { overriding } from '../support/overriding.ts';
-import { forgedKey, request, startCountingApp } from './support/counting-app.ts';
+import { KeyedSemaphore } from '../../src/http/concurrency.ts';
+import { createKey, forgedKey, pendingOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
-import { LIST_BEGIN, LIST_END, listingOf } from './support/listing-of.ts';
-import { pendingOrder } from './support/orders.ts';
-import { openRaw, type RawResponse, sendRaw } from './support/raw-http.ts';
-import { startTestApp, type TestApp } from './support/test-app.ts';
+import { openRaw, type RawResponse, request, sendRaw } from './support/raw-http.ts';
+import { LIST_BEGIN, LIST_END, listingOf, overriding } from './support/replaced-parts.ts';
+import { startCountingApp, startTestApp, type TestApp } from './support/test-app.ts';
 
 const SOON = { timeout: 20_000 };
 
@@ -371,4 +369,14 @@ test('requests whose client leaves while its key is looked up give back all that
   letGo();
   expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404); // the look-ups have ended
   expect((await batchOf(app, 256, key)).status).toBe(207);
+});
+
+test('what was acquired is released once, however often it is asked for', () => {
+  const semaphore = new KeyedSemaphore();
+  const release = semaphore.tryAcquire('a', 2, 3) ?? expect.fail('it should fit');
+  semaphore.tryAcquire('a', 1, 3);
+  release();
+  release();
+  expect(semaphore.acquired('a')).toBe(1);
+  expect(semaphore.tryAcquire('a', 3, 3)).toBeUndefined();
 });

@@ -11,10 +11,8 @@ import { openEmbeddedRedis } from '@petstore/runtime';
 import { PATIENTLY } from '@petstore/testing';
 import { findRedis } from '@petstore/testing/find-executable';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { KEYS } from '../support/keys.ts';
-import { createServerDatabase } from '../support/template-database.ts';
-import { listOrderIds } from './support/list-orders.ts';
-import { isRunning, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
+import { createServerDatabase, KEYS } from '../support/database.ts';
+import { isRunning, listOrderIds, SpawnedServer, useDataFolder } from '../support/spawned-server.ts';
 
 const CLI = join(import.meta.dirname, '../../../cli/src/main.js');
 

@@ -1,15 +1,25 @@
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { once } from 'node:events';
+import { readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { openEmbeddedPostgres } from '@petstore/runtime';
+import { createTemporaryFolder, endWithTestRun, findExecutable } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createKey } from '../support/keys.ts';
-import { bearer, listOrderIds } from './support/list-orders.ts';
-import { readDemoKeys, SpawnedServer, useDataFolder } from './support/spawned-server.ts';
-import { useStartedDataFolder } from './support/started-once.ts';
-import { startOnTerminal, type TerminalServer } from './support/terminal.ts';
+import { demoKeysFile, readDemoKeys as readKeptKeys, writeDemoKeys } from '../../src/embedded/demo-keys.ts';
+import { createKey } from '../support/database.ts';
+import {
+  bearer,
+  isRunning,
+  listOrderIds,
+  MAIN,
+  readDemoKeys,
+  SpawnedServer,
+  useDataFolder,
+  useStartedDataFolder,
+} from '../support/spawned-server.ts';
 
 /** An address that the server does not know to be a loopback one, though the system does: no test opens a port to others. */
 const REACHABLE = '127.1';
@@ -17,6 +27,52 @@ const REACHABLE = '127.1';
 /** The plans and keys of a banner. */
 const keysOf = (banner: string) =>
   [...banner.matchAll(/^(?: {2}Demo keys| {11}) ([\w-]+) +(pso_demo_\w+)$/gm)].map(([, plan, key]) => [plan, key]);
+
+interface TerminalServer extends AsyncDisposable {
+  /** The public listener's URL. */
+  readonly url: string;
+  /** What the terminal showed until requests were served. */
+  readonly banner: string;
+}
+
+/** Starts the server on a terminal, which script(1) makes, and waits until it serves. */
+async function startOnTerminal(dataFolder: string): Promise<TerminalServer> {
+  // `exec`, so that the id of the shell, which is printed first, is the server's.
+  const command = `echo "pid $$"; exec '${process.execPath}' '${MAIN}'`;
+  const linux = ['-q', '-e', '-c', command, '/dev/null'];
+  const program = findExecutable('script');
+  if (program === undefined) throw new Error('the tests need script(1), which Debian, Ubuntu and macOS have');
+  const script = spawn(program, process.platform === 'linux' ? linux : ['-q', '/dev/null', 'sh', '-c', command], {
+    env: { PATH: '', SHELL: '/bin/sh', PORT: '0', DATA_DIR: dataFolder },
+    stdio: ['pipe', 'pipe', 'inherit'], // a terminal's input does not end
+  });
+  const closed = once(script, 'close');
+  let shown = '';
+  let pid: number | undefined;
+  let url: string | undefined;
+  for await (const text of script.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+    shown += text;
+    if (pid === undefined) {
+      const [, first] = /^pid (\d+)\r\n/.exec(shown) ?? [];
+      if (first === undefined) continue;
+      pid = Number(first);
+      void closed.then(endWithTestRun(pid));
+    }
+    [, url] = /listening on (http\S+)\r\n/.exec(shown) ?? [];
+    if (url !== undefined) break;
+  }
+  if (pid === undefined || url === undefined) throw new Error(`the server ended on its terminal:\n${shown}`);
+  const serverPid = pid;
+  script.stdout.resume();
+  return {
+    url,
+    banner: shown.replaceAll('\r\n', '\n'),
+    async [Symbol.asyncDispose]() {
+      if (isRunning(serverPid)) process.kill(serverPid, 'SIGTERM');
+      await closed;
+    },
+  };
+}
 
 /** Works on the database of a server that runs, as an operator does. */
 async function administer(dataFolder: string, work: (persistence: Persistence) => Promise<void>): Promise<void> {
@@ -154,4 +210,18 @@ test('a first start that others can reach creates orders, and no demo keys', asy
   await open.stop();
   // A first start has more to say than others, and says it as JSON, too.
   for (const line of `${open.stdout}${open.stderr}`.trim().split('\n')) expect(JSON.parse(line)).toBeTypeOf('object');
+});
+
+test('the demo keys are written and read through no link, which another user may have put there', () => {
+  using folder = createTemporaryFolder();
+  const other = join(folder.path, 'other');
+  writeFileSync(other, '[]');
+  const file = demoKeysFile(folder.path);
+  symlinkSync(other, file);
+  expect(() => readKeptKeys(folder.path)).toThrow(`${file} is a symbolic link, which is not followed. Remove it.`);
+  rmSync(file);
+  symlinkSync(other, `${file}.new`);
+  writeDemoKeys(folder.path, [{ id: 'aaaaaaaa' as ApiKeyId, plan: 'free', readOnly: false, text: 'pso_demo' }]);
+  expect(readFileSync(other, 'utf8')).toBe('[]');
+  expect(readKeptKeys(folder.path)).toHaveLength(1);
 });

@@ -1,5 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type StartedServer, startServer } from './support/start-server.ts';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { findExecutable, PATIENTLY } from '@petstore/testing';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { isLoopback, logFailedAccepts } from '../../src/operations/listen.ts';
+import { type StartedServer, startServer } from '../support/spawned-server.ts';
 
 /** Another address of this machine that only itself can call. */
 const ANOTHER = '127.0.0.2';
@@ -81,4 +87,50 @@ test('the document names the address of the listener, and of several none', asyn
   expect(await documentedUrl(url)).toBe(`${url}/v1`);
   await using all = await startServer({ HOST: '0.0.0.0' });
   expect(await documentedUrl(onHost(await all.server.url(), ANOTHER).replace(/\/$/, ''))).toBe('../v1');
+});
+
+test.each(['127.0.0.1', '127.255.0.9', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1', 'localhost', 'LOCALHOST'])(
+  'what listens on %s can be called from this machine alone',
+  (host) => expect(isLoopback(host)).toBe(true),
+);
+
+test.each([
+  '0.0.0.0',
+  '::',
+  '10.0.0.1',
+  '128.0.0.1',
+  '::2',
+  '::ffff:10.0.0.1',
+  '127.1',
+  'shop.example',
+  'localhost.example',
+])('what listens on %s may be called from elsewhere', (host) => expect(isLoopback(host)).toBe(false));
+
+test('a connection that the system cannot give is logged, and ends nothing', () => {
+  const server = createServer();
+  const logged: unknown[] = [];
+  logFailedAccepts(server, { warn: (...entry: readonly unknown[]) => void logged.push(entry) });
+  const err = Object.assign(new Error('accept ENFILE'), { code: 'ENFILE' });
+  server.emit('error', err);
+  expect(logged).toEqual([[{ err }, 'a connection could not be accepted']]);
+});
+
+test('with few open files the log says so, health can be reached, and it recovers', async () => {
+  const prlimit = findExecutable('prlimit');
+  if (prlimit === undefined) throw new Error('prlimit, of util-linux, is needed.');
+  await using started = await startServer();
+  const { server } = started;
+  // Long before the server reads it, which waits for PostgreSQL.
+  execFileSync(prlimit, ['--pid', `${server.pid}`, '--nofile=300:300']);
+  const url = new URL(await server.url());
+  const sockets = Array.from({ length: 400 }, () => {
+    const socket = connect(Number(url.port), url.hostname).on('error', () => {}); // one too many
+    return { socket, closed: once(socket, 'close') };
+  });
+  await server.said(/"open":200,"msg":"connections could not be accepted: .* open files/);
+  expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
+  expect((await server.metrics()).get('petstore_http_connections')).toBe(200);
+  for (const { socket } of sockets) socket.destroy();
+  await Promise.all(sockets.map(({ closed }) => closed));
+  await vi.waitFor(async () => expect((await fetch(url)).ok).toBe(true), PATIENTLY);
 });

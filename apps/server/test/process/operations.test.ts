@@ -2,9 +2,14 @@ import { readCommit } from '@petstore/runtime';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { KEYS } from '../support/keys.ts';
-import type { SpawnedServer } from './support/spawned-server.ts';
-import { type StartedServer, startServer } from './support/start-server.ts';
+import { KEYS } from '../support/database.ts';
+import {
+  SpawnedServer,
+  type StartedServer,
+  startServer,
+  useDataFolder,
+  useStartedDataFolder,
+} from '../support/spawned-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
@@ -154,6 +159,11 @@ describe('a server', () => {
   });
 });
 
+const linesOf = (output: string): Record<string, unknown>[] => {
+  const lines = output.trim() === '' ? [] : output.trim().split('\n');
+  return lines.map((line): Record<string, unknown> => JSON.parse(line));
+};
+
 describe('the log', () => {
   const { text } = KEYS.free;
   let server: SpawnedServer;
@@ -181,11 +191,9 @@ describe('the log', () => {
   });
 
   test('is JSON in every line where the database is not embedded, the line that says where it listens included', () => {
-    const lines = server.stdout
-      .trim()
-      .split('\n')
-      .map((line): Record<string, unknown> => JSON.parse(line));
-    expect(lines).toContainEqual(expect.objectContaining({ level: 'info', msg: `listening on ${url}` }));
+    expect(linesOf(server.stdout)).toContainEqual(
+      expect.objectContaining({ level: 'info', msg: `listening on ${url}` }),
+    );
     expect(server.stderr).toBe('');
   });
 });
@@ -196,4 +204,57 @@ test('the address is printed even when the log is silent', async () => {
   expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
   expect(await server.stop()).toMatchObject({ code: 0 });
   expect(server.stdout.trim().split('\n'), 'that line alone').toHaveLength(1);
+});
+
+const copyStarted = useStartedDataFolder();
+
+describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
+  test('with the embedded database: the log, and where everything is', async () => {
+    using data = copyStarted();
+    await using server = new SpawnedServer(data.path, { LOG_FORMAT: 'json' });
+    const url = await server.url();
+    await server.stop();
+    const lines = linesOf(server.stdout);
+    expect(server.stderr).toBe('');
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        msg: `listening on ${url}`,
+        publicUrl: url,
+        demoKeysFile: expect.stringMatching(/demo-keys\.json$/),
+        version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+        pid: server.process.pid,
+      }),
+    );
+  });
+
+  test('what stops a start', async () => {
+    using data = useDataFolder();
+    await using server = new SpawnedServer(data.path, { LOG_FORMAT: 'json', PORT: 'x' });
+    expect(await server.exited).toMatchObject({ code: 2 });
+    expect(server.stdout).toBe('');
+    expect(linesOf(server.stderr)).toEqual([
+      { level: 'fatal', time: expect.any(String), msg: expect.stringContaining('PORT is "x"') },
+    ]);
+  });
+});
+
+describe('with LOG_FORMAT=json and ACCESS_LOG=on', () => {
+  let server: SpawnedServer;
+  beforeAll(async () => {
+    const settings = { LOG_FORMAT: 'json', ACCESS_LOG: 'on' };
+    await using started = await startServer(settings);
+    server = started.server;
+    const headers = { authorization: `Bearer ${KEYS.free.text}`, 'x-request-id': 'mine' };
+    await fetch(`${await server.url()}/v1/store/orders`, { headers });
+    await server.said(/"request completed"/);
+    await server.stop();
+  });
+
+  test('each request is a line at info, whatever LOG_LEVEL hides below', () => {
+    const { id } = KEYS.free;
+    expect(server.logLines('request completed')).toEqual([
+      expect.objectContaining({ level: 'info', requestId: 'mine', keyId: id, operation: 'listOrders', status: 200 }),
+    ]);
+    expect(server.stdout).not.toContain('"level":"debug"');
+  });
 });

@@ -2,9 +2,7 @@ import { once } from 'node:events';
 import { get, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { SpawnedServer } from './support/spawned-server.ts';
-import { startServer } from './support/start-server.ts';
-import { useStartedDataFolder } from './support/started-once.ts';
+import { SpawnedServer, startServer, useStartedDataFolder } from '../support/spawned-server.ts';
 
 const copyStarted = useStartedDataFolder();
 

@@ -6,7 +6,7 @@ import { openPersistence } from '@petstore/persistence';
 import { createTestDatabase, createTestRedis } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { SpawnedServer, useDataFolder } from './support/spawned-server.ts';
+import { SpawnedServer, useDataFolder } from '../support/spawned-server.ts';
 
 /** Expects the server to exit with a code, and with one actionable line on standard error. */
 async function expectRefusal(server: SpawnedServer, code: number, line: RegExp): Promise<void> {

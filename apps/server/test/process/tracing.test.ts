@@ -9,8 +9,9 @@ import { openPersistence } from '@petstore/persistence';
 import { createTemporaryFolder, findFreePort } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createKey, KEYS, planOf } from '../support/keys.ts';
-import { type StartedServer, startServer } from './support/start-server.ts';
+import { wantsTracing } from '../../src/tracing/load-tracing.ts';
+import { createKey, KEYS, planOf } from '../support/database.ts';
+import { type StartedServer, startServer } from '../support/spawned-server.ts';
 
 /** As much of a span in OTLP's JSON as is looked at. */
 interface OtlpSpan {
@@ -283,3 +284,21 @@ test('without such settings nothing of OpenTelemetry is loaded', async () => {
   // prom-client loads the API, which is nothing without an SDK.
   expect(loaded.filter((url) => /opentelemetry\+(?!api@)|start-tracing/.test(url))).toEqual([]);
 });
+
+const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
+
+test.each([
+  ENDPOINT,
+  { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' },
+  { OTEL_TRACES_EXPORTER: 'console' },
+  { ...ENDPOINT, OTEL_SDK_DISABLED: 'false' },
+])('%o enables tracing', (environment) => expect(wantsTracing(environment)).toBe(true));
+
+test.each([
+  {},
+  { OTEL_EXPORTER_OTLP_ENDPOINT: '' },
+  { OTEL_SERVICE_NAME: 'shop', OTEL_TRACES_SAMPLER: 'always_on' },
+  { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' },
+  { ...ENDPOINT, OTEL_SDK_DISABLED: 'true' },
+  { OTEL_TRACES_EXPORTER: 'otlp', OTEL_SDK_DISABLED: 'True' },
+])('%o does not', (environment) => expect(wantsTracing(environment)).toBe(false));

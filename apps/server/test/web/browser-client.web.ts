@@ -4,9 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { openChromium } from '@petstore/testing/chromium';
 import { rolldown } from 'rolldown';
 import { afterAll, expect, test } from 'vitest';
-import { startServer } from '../process/support/start-server.ts';
-import { KEYS } from '../support/keys.ts';
-import { DEMO_ORDER_COUNT, importDemoOrders } from '../support/template-database.ts';
+import { DEMO_ORDER_COUNT, importDemoOrders, KEYS } from '../support/database.ts';
+import { startServer } from '../support/spawned-server.ts';
 
 // The client, bundled into a page of another origin, and the real server: what a web shop does.
 

@@ -1,8 +1,7 @@
 import { openChromium, openWatchedPage, type Page, type WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startServer } from '../process/support/start-server.ts';
-import { KEYS } from '../support/keys.ts';
-import { importDemoOrders } from '../support/template-database.ts';
+import { importDemoOrders, KEYS } from '../support/database.ts';
+import { startServer } from '../support/spawned-server.ts';
 
 // The reference of the real server, as a caller meets it: with a key of the free plan, in a real browser.
 

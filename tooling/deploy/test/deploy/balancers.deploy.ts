@@ -14,9 +14,9 @@ import {
   SELF_SIGNED,
 } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type BalancedServer, type BalancerName, startBalancer } from '../support/balancers.ts';
 import { useBuiltFolder } from '../support/built-folder.ts';
 import { Program } from '../support/program.ts';
+import { type BalancedServer, type BalancerName, startBalancer } from '../support/proxies.ts';
 
 type BalancerUrls = ReadonlyMap<BalancerName, string>;
 

@@ -10,16 +10,17 @@ import {
   SELF_SIGNED,
 } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type BalancerName, startBalancer } from '../support/balancers.ts';
 import { useBuiltFolder } from '../support/built-folder.ts';
 import { Program } from '../support/program.ts';
 import {
+  type BalancerName,
   type HaproxyLines,
   type NginxLines,
+  startBalancer,
   startHaproxyWith,
   startJsonRewriter,
   startNginxWith,
-} from '../support/wrong-proxies.ts';
+} from '../support/proxies.ts';
 
 interface Finding {
   readonly check: string;

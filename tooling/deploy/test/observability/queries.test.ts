@@ -1,6 +1,7 @@
 import { createPetstoreClient } from '@petstore/client';
 import { DEFAULT_BOUNDS } from '@petstore/server/http-bounds';
-import { createServerDatabase, KEYS, startServer } from '@petstore/server/test-support';
+import { createServerDatabase, KEYS } from '@petstore/server/test-support/database';
+import { startServer } from '@petstore/server/test-support/spawned-server';
 import { beforeAll, expect, test, vi } from 'vitest';
 import { ALERTS, OTHER_DASHBOARD_QUERIES, PANEL_QUERIES, type Query } from './support/committed-files.ts';
 

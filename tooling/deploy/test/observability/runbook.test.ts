@@ -1,10 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '@petstore/server/test-support';
+import { ROOT } from '@petstore/server/test-support/documentation';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { ALERTS } from './support/committed-files.ts';
-import { RUNBOOK, RUNBOOK_FILE, SECTIONS, sectionOf } from './support/runbook.ts';
+import { ALERTS, RUNBOOK, RUNBOOK_FILE, SECTIONS, sectionOf } from './support/committed-files.ts';
 
 /** As GitHub makes it of a heading. */
 const anchorOf = (heading: string) =>

@@ -1,9 +1,11 @@
+import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
 import { openPersistence } from '@petstore/persistence';
 import { createTemporaryFolder, createTestRedis, startPostgresServer } from '@petstore/testing';
-import { SpawnedServer } from '../../process/support/spawned-server.ts';
-import { createMemorySocket } from './memory-socket.ts';
+import { SpawnedServer } from '../../support/spawned-server.ts';
 
 /** A server as in production, on a PostgreSQL and a Redis of its own. */
 export async function startAttackedServer(environment: Record<string, string> = {}) {
@@ -30,7 +32,6 @@ export async function startAttackedServer(environment: Record<string, string> = 
     port,
     postgres,
     persistence,
-    adminUrl: await server.adminUrl(),
     readMemory: memory.readMemory,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
@@ -53,3 +54,28 @@ export function createCaller(port: number) {
 export const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
 export const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+interface MemorySocket {
+  /** What a server is started with, so that it reports its memory. */
+  readonly environment: Record<string, string>;
+  /**
+   * How many bytes the server still refers to, once its garbage is collected. How much garbage the engine leaves lying
+   * before that depends on the state of the engine, not on what the server keeps.
+   */
+  readonly readMemory: () => Promise<number>;
+}
+
+/** A Unix socket on which a spawned server reports its memory. */
+function createMemorySocket(folder: string): MemorySocket {
+  const socketPath = join(folder, 'memory');
+  return {
+    environment: {
+      NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, 'report-memory.ts'))}`,
+      MEMORY_SOCKET: socketPath,
+    },
+    readMemory: async () => {
+      const [response] = await once(request({ socketPath }).end(), 'response');
+      return Number(await text(response));
+    },
+  };
+}

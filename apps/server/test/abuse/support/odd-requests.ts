@@ -1,26 +1,22 @@
 import { hash } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
 import fc from 'fast-check';
 
-/** A request, and how its client behaves. */
-export type OddRequest =
-  | {
-      readonly type: 'http';
-      readonly method: string;
-      readonly path: string;
-      readonly headers: Readonly<Record<string, string>>;
-      readonly body?: string | undefined;
-      /** What the client does not wait for: to have sent its body, or to have read the response. */
-      readonly abort?: 'body' | 'response' | undefined;
-    }
-  | {
-      readonly type: 'bytes';
-      readonly text: string;
-      /** Whether the client waits for a response; else it ends its side at once. */
-      readonly isWhole: boolean;
-    };
+/** A request, or bytes that may be none. */
+export type OddRequest = HttpRequest | { readonly text: string };
 
-/** `Authorization` headers with keys that exist. */
+interface HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** What the client does not wait for: to have sent its body, or to have read the response. */
+  readonly abort?: 'body' | 'response';
+}
+
+/** Keys that exist. */
 export interface KnownKeys {
   readonly external: readonly string[];
   readonly internal: string;
@@ -29,171 +25,88 @@ export interface KnownKeys {
   readonly expired: string;
 }
 
-const PATHS = {
-  rest: ['/v1/store/orders', '/v2/store/orders', '/v1/pets/1', '/v1/pets/7', '/v1/pets/x', '/v3/store/orders'],
-  open: ['/', '/docs', '/docs/', '/v1/openapi.json', '/v1/openapi.yaml', '/docs/nothing', '/favicon.ico'],
-  queries: ['', '?limit=3', '?limit=0', '?status=pending', '?after=x', '?limit=2&limit=3', '?%zz', '?a[]=1', '?limit='],
-  procedures: ['orders.list', 'orders.cancel', 'orders.place', 'orders.ship', 'orders.complete', 'orders.get'].concat(
-    ...['pets.get', 'limits.current', 'v2.orders.list', 'orders', '__proto__', 'orders.list.constructor'],
-  ),
-} as const;
 const METHODS = ['GET', 'GET', 'DELETE', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'PROPFIND', 'REPORT', 'TRACE'];
-
-const orderId = fc.oneof(fc.integer({ min: 1, max: 30_000 }).map(String), fc.string({ maxLength: 30 }));
-/** Short texts of any kind, as a part of a path. */
-const segment = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => encodeURIComponent(text.toWellFormed()));
-
+const PATHS = [
+  ...['/v1/store/orders?%zz', '/v2/store/orders?limit=3', '/v2/store/orders?a[]=1', '/v2/store/orders?status=pending'],
+  ...['/v1/pets/1', '/v1/pets/x', '/v3/store/orders', '/', '/docs', '/v1/openapi.json', '/v1/openapi.yaml', '/nothing'],
+];
+const PROCEDURES = [
+  ...['orders.cancel', 'orders.place', 'orders.ship', 'orders.complete', 'orders.get', 'pets.get', 'limits.current'],
+  ...['v2.orders.list', 'orders', '__proto__', 'orders.cancel.constructor', ''],
+];
 const TYPES = ['bigint', 'Date', 'undefined', 'set', 'map', 'regexp', 'Error', 'number', 'URL', 'nothing'];
-/** Arrays and the like of any declared length. */
-const TYPED_ARRAY = ['typed-array', 'Float64Array'];
+const MALFORMED = [
+  'GET http://[::1/ HTTP/1.1\r\nHost: x\r\n\r\n',
+  'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n',
+  'POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+  'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+];
+
+const encoded = (text: string) => encodeURIComponent(text.toWellFormed());
+const method = fc.constantFrom(...METHODS);
+const orderId = fc.oneof(fc.integer({ min: 1, max: 30_000 }).map(String), fc.string({ maxLength: 30 }));
+const orderPath = orderId.map((id) => `/v1/store/orders/${encoded(id)}`);
+const oddPath = fc.array(fc.string({ unit: 'binary', maxLength: 12 }), { maxLength: 4 });
+const procedure = fc.constantFrom(...PROCEDURES);
+const rightInput = fc.tuple(fc.integer({ min: 1, max: 30_000 }), fc.uuid()).map(([id, idempotencyKey]) => ({
+  json: { orderId: `${id}`, petId: `${id}`, quantity: 1, idempotencyKey },
+  meta: { values: { orderId: ['bigint'], petId: ['bigint'] } },
+}));
 /** Any value, declared as any of superjson's types. */
-const oddInput = fc.record(
-  {
-    json: fc.oneof(
-      fc.record({ orderId, petId: orderId, quantity: fc.jsonValue({ maxDepth: 1 }) }, { requiredKeys: [] }),
-      fc.jsonValue({ maxDepth: 4 }),
-      fc.record({ orderId: fc.nat() }),
+const oddInput = fc.record({
+  json: fc.oneof(fc.record({ orderId, petId: orderId, quantity: fc.jsonValue() }), fc.jsonValue({ maxDepth: 4 })),
+  meta: fc.record({
+    values: fc.dictionary(
+      fc.constantFrom('orderId', 'petId', '', '0', 'a.b', '__proto__'),
+      fc.oneof(
+        fc.constantFrom(...TYPES, ['typed-array', 'Float64Array']).map((type) => [type]),
+        fc.jsonValue(),
+      ),
     ),
-    meta: fc.oneof(
-      fc.record({
-        values: fc.dictionary(
-          fc.constantFrom('orderId', 'petId', 'quantity', '', '0', 'a.b', '__proto__', 'constructor.prototype'),
-          fc.oneof(fc.tuple(fc.constantFrom(...TYPES, TYPED_ARRAY)), fc.jsonValue({ maxDepth: 1 })),
-        ),
-      }),
-      fc.jsonValue({ maxDepth: 2 }),
-    ),
-  },
-  { requiredKeys: [] },
-);
-const rightInput = fc
-  .tuple(fc.integer({ min: 1, max: 30_000 }), fc.integer({ min: 1, max: 9 }), fc.uuid())
-  .map(([id, quantity, idempotencyKey]) => ({
-    json: { orderId: String(id), petId: String(id), quantity, idempotencyKey },
-    meta: { values: { orderId: ['bigint'], petId: ['bigint'] } },
-  }));
+  }),
+});
 const input = fc.oneof(rightInput, oddInput).map((value) => JSON.stringify(value));
 
-type Arbitrary<Value> = fc.Arbitrary<Value>;
-type HttpRequest = Extract<OddRequest, { type: 'http' }>;
-type Bytes = Extract<OddRequest, { type: 'bytes' }>;
-type Part = Pick<HttpRequest, 'method' | 'path' | 'body' | 'abort'> & { readonly headers?: HttpRequest['headers'] };
-
-const JSON_HEADERS = { 'content-type': 'application/json' };
-
-const rest: Arbitrary<Part> = fc
-  .tuple(
-    fc.constantFrom(...METHODS),
-    fc.oneof(
-      fc.constantFrom(...PATHS.rest),
-      orderId.map((id) => `/v1/store/orders/${encodeURIComponent(id.toWellFormed())}`),
-      fc.array(segment, { maxLength: 4 }).map((segments) => `/v1/${segments.join('/')}`),
-    ),
-    fc.constantFrom(...PATHS.queries),
-  )
-  .map(([method, path, query]) => ({ method, path: path + query }));
-const cancel: Arbitrary<Part> = orderId.map((id) => ({
-  method: 'DELETE',
-  path: `/v1/store/orders/${encodeURIComponent(id.toWellFormed())}`,
-}));
-const open: Arbitrary<Part> = fc.constantFrom(...PATHS.open).map((path) => ({ method: 'GET', path }));
-const preflight: Arbitrary<Part> = fc.constantFrom('/v1/store/orders', '/trpc/orders.list').map((path) => ({
-  method: 'OPTIONS',
-  path,
-  headers: { origin: 'https://shop.example', 'access-control-request-method': 'DELETE' },
-}));
-const trpcMutation: Arbitrary<Part> = fc
-  .tuple(fc.constantFrom(...PATHS.procedures), input)
-  .map(([name, body]) => ({ method: 'POST', path: `/trpc/${name}`, headers: JSON_HEADERS, body }));
-const trpcQuery: Arbitrary<Part> = fc
-  .tuple(fc.constantFrom('GET', 'GET', 'HEAD'), fc.constantFrom(...PATHS.procedures), input)
-  // Whole lists cost as much as a hundred other requests, so there are few of them, below.
-  .map(([method, name, text]) => ({
-    method: name === 'orders.list' ? 'HEAD' : method,
-    path: `/trpc/${name}?input=${encodeURIComponent(text.slice(0, 2_000).toWellFormed())}`,
-  }));
-const trpcBatch: Arbitrary<Part> = fc
-  .tuple(fc.array(fc.constantFrom('orders.cancel', 'orders.ship', 'pets.get', 'nothing', '')), fc.array(input))
-  .map(([names, inputs]) => ({
-    method: 'POST',
-    path: `/trpc/${names.join(',')}?batch=1`,
-    headers: JSON_HEADERS,
-    body: `{${inputs.map((text, i) => `"${i}":${text}`).join(',')}}`,
-  }));
-const garbageBody: Arbitrary<Part> = fc
-  .tuple(
-    fc.constantFrom('orders.cancel', 'orders.place'),
-    fc.oneof(fc.constantFrom('', '{', '[]', 'null', '\0', `"${'x'.repeat(1_100_000)}"`), fc.json()),
-    fc.constantFrom('application/json', 'text/plain', 'application/json; charset=x', ''),
-    fc.constantFrom({}, { 'content-encoding': 'gzip' }, { expect: 'x' }, { 'trpc-accept': 'application/jsonl' }),
-  )
-  .map(([name, body, type, more]) => ({
-    method: 'POST',
-    path: `/trpc/${name}`,
-    headers: { ...more, 'content-type': type },
-    body,
-  }));
-const abortedBody: Arbitrary<Part> = fc.constantFrom('orders.cancel', 'orders.place').map((name) => ({
+const JSON_TYPE = { 'content-type': 'application/json' };
+const post = (names: string, body: string, headers: HttpRequest['headers'] = JSON_TYPE): HttpRequest => ({
   method: 'POST',
-  path: `/trpc/${name}`,
-  headers: { ...JSON_HEADERS, 'content-length': '1000' },
-  body: '{"json":',
-  abort: 'body',
-}));
-const list = (abort: Part['abort']): Arbitrary<Part> =>
-  fc.constantFrom('/v1/store/orders', '/trpc/orders.list').map((path) => ({ method: 'GET', path, abort }));
-
-const bytes: Arbitrary<Bytes> = fc.oneof(
+  path: `/trpc/${names}`,
+  headers,
+  body,
+});
+const asBatch = (inputs: readonly string[]) => `{${inputs.map((text, i) => `"${i}":${text}`).join()}}`;
+const listOf = (abort?: 'response') =>
   fc
-    .string({ unit: 'binary-ascii', maxLength: 60 })
-    .map((text) => ({ type: 'bytes' as const, text: `${text}\r\n\r\n`, isWhole: false })),
-  fc
-    .constantFrom(
-      'GET /v1/store/orders%zz HTTP/1.1\r\nHost: x\r\n\r\n',
-      'GET /v1/%ff%fe/%00 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-      'GET http://[::1/ HTTP/1.1\r\nHost: x\r\n\r\n',
-      'GET // HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-      'GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n',
-      'GET / HTTP/1.1\r\n\r\n',
-      'POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
-      'POST /trpc/orders.cancel HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
-      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-      `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
-    )
-    .map((text) => ({ type: 'bytes' as const, text, isWhole: true })),
-);
+    .constantFrom('/v1/store/orders', '/trpc/orders.list')
+    .map((path): HttpRequest => ({ method: 'GET', path, ...(abort && { abort }) }));
+const preflight = fc.constantFrom('/v1/store/orders', '/trpc/orders.list').map((path): HttpRequest => {
+  const headers = { origin: 'https://shop.example', 'access-control-request-method': 'DELETE' };
+  return { method: 'OPTIONS', path, headers };
+});
+const garbageBody = fc.record({
+  body: fc.constantFrom('', '{', '[]', '\0', `"${'x'.repeat(1_100_000)}"`),
+  type: fc.constantFrom('application/json', 'text/plain', ''),
+  more: fc.constantFrom({}, { 'content-encoding': 'gzip' }, { expect: 'x' }, { 'trpc-accept': 'application/jsonl' }),
+});
 
-type Who = 'external' | 'internal' | 'narrow' | 'expired' | 'forged' | 'mistyped' | 'other scheme' | 'none';
+const weighted = <Value>(...choices: readonly (readonly [weight: number, arbitrary: fc.Arbitrary<Value>])[]) =>
+  fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
-/** How many of a thousand requests have which key. */
-const whoOf = (strangers: boolean): Arbitrary<Who> => {
-  const [known, unknown] = strangers ? [1, 9] : [8, 2];
-  return fc.oneof(
-    { weight: known * 60, arbitrary: fc.constant('external' as const) },
-    { weight: known * 20, arbitrary: fc.constant('internal' as const) },
-    { weight: known * 10, arbitrary: fc.constant('narrow' as const) },
-    { weight: known * 10, arbitrary: fc.constant('expired' as const) },
-    { weight: unknown * 60, arbitrary: fc.constant('forged' as const) },
-    { weight: unknown * 10, arbitrary: fc.constant('mistyped' as const) },
-    { weight: unknown * 10, arbitrary: fc.constant('other scheme' as const) },
-    { weight: unknown * 20, arbitrary: fc.constant('none' as const) },
-  );
-};
-
-const part: Arbitrary<Part | Bytes> = fc.oneof(
-  { weight: 200, arbitrary: rest },
-  { weight: 150, arbitrary: cancel },
-  { weight: 30, arbitrary: open },
-  { weight: 60, arbitrary: preflight },
-  { weight: 180, arbitrary: trpcMutation },
-  { weight: 130, arbitrary: trpcQuery },
-  { weight: 80, arbitrary: trpcBatch },
-  { weight: 40, arbitrary: garbageBody },
-  { weight: 30, arbitrary: abortedBody },
-  { weight: 10, arbitrary: list('response') },
-  { weight: 2, arbitrary: list(undefined) },
-  { weight: 50, arbitrary: bytes },
-);
+const anyRequest = weighted<OddRequest>(
+  [150, fc.record({ method, path: fc.constantFrom(...PATHS) })],
+  [50, fc.record({ method, path: oddPath.map((parts) => `/v1/${parts.map(encoded).join('/')}`) })],
+  [200, fc.record({ method: fc.constantFrom('DELETE', 'DELETE', 'GET'), path: orderPath })],
+  [60, preflight],
+  [180, fc.tuple(procedure, input).map(([name, body]) => post(name, body))],
+  [130, fc.tuple(procedure, input).map(([name, text]) => ({ method: 'GET', path: `/trpc/${name}?input=${encoded(text)}` }))],
+  [80, fc.tuple(fc.array(procedure), fc.array(input)).map(([names, all]) => post(`${names.join()}?batch=1`, asBatch(all)))],
+  [40, garbageBody.map(({ body, type, more }) => post('orders.cancel', body, { ...more, 'content-type': type }))],
+  [30, fc.constant({ ...post('orders.place', '{"json":', { ...JSON_TYPE, 'content-length': '1000' }), abort: 'body' })],
+  [10, listOf('response')],
+  [2, listOf()], // each costs as much as a hundred other requests
+  [50, fc.oneof(fc.string({ unit: 'binary-ascii', maxLength: 60 }), fc.constantFrom(...MALFORMED)).map((text) => ({ text }))],
+); // biome-ignore format: a table
 
 export interface OddRequestsOptions {
   readonly seed: number;
@@ -209,60 +122,105 @@ export interface OddRequestsOptions {
 
 /** Requests of every kind, the same for one seed. */
 export function* oddRequests({ seed, keys, count, strangers }: OddRequestsOptions): Generator<OddRequest> {
-  const batch = 1_000;
+  const known = weighted<string | undefined>(
+    [6, fc.constantFrom(...keys.external)],
+    [4, fc.constantFrom(keys.internal, keys.internal, keys.narrow, keys.expired)],
+  );
+  const unknown = fc.constantFrom('forged', 'forged', 'forged', 'mistyped', undefined);
+  const key = strangers ? weighted([1, known], [9, unknown]) : weighted([8, known], [2, unknown]);
   // Preflights are counted separately, by address.
-  const requests = fc.tuple(strangers ? fc.oneof(part, preflight) : part, whoOf(strangers), fc.nat(99));
+  const requests = fc.tuple(strangers ? fc.oneof(anyRequest, preflight) : anyRequest, key, fc.nat(99));
+  const batch = 1_000;
   for (let made = 0; made < count; made += batch) {
     const numRuns = Math.min(batch, count - made);
     for (const [index, [what, who, choice]] of fc.sample(requests, { seed: seed + made, numRuns }).entries()) {
       const bytesOf = seededBytes(`${seed}/${strangers}/${made + index}`);
-      const address = choice < 10 && !strangers ? `203.0.113.${choice}` : addressFrom(bytesOf);
-      if ('type' in what) {
-        yield { ...what, text: what.text.replace('\r\n', `\r\nX-Forwarded-For: ${address}\r\n`) };
+      const address = choice < 10 && !strangers ? `203.0.113.${choice}` : `10.${[...bytesOf(3)].join('.')}`;
+      if ('text' in what) {
+        yield { text: what.text.replace('\r\n', `\r\nX-Forwarded-For: ${address}\r\n`) };
         continue;
       }
-      const authorization = authorizationOf(who, keys, choice, bytesOf);
-      const headers = {
-        ...what.headers,
-        'x-forwarded-for': address,
-        ...(authorization !== undefined && { authorization }),
-      };
-      yield { ...what, type: 'http', headers };
+      const forged = () => generateApiKeyText('live', generateApiKeyId(bytesOf), bytesOf);
+      const authorization = who === undefined ? 'Basic eDp5' : `Bearer ${who === 'forged' ? forged() : who}`;
+      yield { ...what, headers: { ...what.headers, 'x-forwarded-for': address, authorization } };
     }
   }
 }
 
-type SeededBytes = (size: number) => Buffer;
-
 /** Bytes that are derived from a text, different at each call. */
-function seededBytes(text: string): SeededBytes {
+function seededBytes(text: string): (size: number) => Buffer {
   let calls = 0;
   return (size) => hash('shake256', `${text}/${calls++}`, { outputEncoding: 'buffer', outputLength: size });
 }
 
-function authorizationOf(who: Who, keys: KnownKeys, choice: number, bytesOf: SeededBytes): string | undefined {
-  switch (who) {
-    case 'external':
-      return `Bearer ${keys.external[choice % keys.external.length]}`;
-    case 'internal':
-    case 'narrow':
-    case 'expired':
-      return `Bearer ${keys[who]}`;
-    case 'forged':
-      return `Bearer ${generateApiKeyText('live', generateApiKeyId(bytesOf), bytesOf)}`;
-    case 'mistyped':
-      return `bearer   pso_live_${bytesOf(20).toString('hex')}`;
-    case 'other scheme':
-      return `Basic ${bytesOf(9).toString('base64')}`;
-    case 'none':
-      return undefined;
-    default:
-      return who satisfies never;
+/** How a request ended for its client: the status of its response, or how it ended without one. */
+export type Outcome = number | 'aborted' | 'lost';
+
+interface SendOptions {
+  readonly port: number;
+  /** How many are in progress at a time. */
+  readonly concurrency: number;
+}
+
+/**
+ * Sends all of them. All connections are closed when it resolves.
+ *
+ * @param outcomes to which the number of each outcome is added
+ */
+export async function sendAll(
+  requests: Iterator<OddRequest>,
+  outcomes: Map<Outcome, number>,
+  { port, concurrency }: SendOptions,
+): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
+  const sendOneByOne = async () => {
+    for (let next = requests.next(); !next.done; next = requests.next()) {
+      const outcome = await ('text' in next.value
+        ? sendBytes(next.value.text, port)
+        : sendHttp(next.value, port, agent));
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: concurrency }, sendOneByOne));
+  } finally {
+    agent.destroy();
   }
 }
 
-function addressFrom(bytesOf: SeededBytes): string {
-  const [version = 0, ...octets] = bytesOf(4);
-  if (version % 2 === 0) return `10.${octets.join('.')}`;
-  return `2001:db8:${bytesOf(4).toString('hex').replace(/^.{4}/, '$&:')}::1`;
+function sendHttp(
+  { method, path, headers = {}, body, abort }: HttpRequest,
+  port: number,
+  agent: Agent,
+): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  const outgoing = request({ agent, port, host: '127.0.0.1', method, path, headers }, (response) => {
+    response.once('data', () => {
+      if (abort === 'response') outgoing.destroy();
+    });
+    response.on('error', () => {}); // closed all the same
+    response.once('close', () => resolve(response.complete ? (response.statusCode ?? 'lost') : 'aborted'));
+  });
+  outgoing.on('error', () => resolve(abort === undefined ? 'lost' : 'aborted'));
+  if (abort === 'body') outgoing.write(body, () => outgoing.destroy());
+  else outgoing.end(body);
+  return promise;
+}
+
+/** Ends its side at once, so that the server waits for nothing more. */
+function sendBytes(text: string, port: number): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  let received = '';
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.end(text, 'latin1');
+  socket.setEncoding('latin1').on('data', (part: string) => {
+    if (received.length < 20) received += part;
+    socket.end();
+  });
+  socket.on('error', () => {}); // closed all the same
+  socket.once('close', () => {
+    const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(received) ?? [];
+    resolve(status === undefined ? 'lost' : Number(status));
+  });
+  return promise;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { query } from './query.ts';
 import type { SeededRandom } from './seeded-random.ts';
+import { query } from './stored-order.ts';
 import type { TestedService } from './tested-service.ts';
 
 /** Something that goes wrong, and is well again when it is done. */

@@ -1,5 +1,5 @@
 import type { Order, OrderEventType, OrderStatus } from '@petstore/domain';
-import { query } from './query.ts';
+import pg from 'pg';
 
 /** Every column of an order, in one order. */
 export interface StoredOrder {
@@ -68,4 +68,15 @@ function storedOrderOfRow(row: Record<string, unknown>): StoredOrder {
     completedAt: time('completed_at'),
     cancelledAt: time('cancelled_at'),
   };
+}
+
+/** Runs a statement on a connection of its own. */
+export async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql, values)).rows;
+  } finally {
+    await client.end();
+  }
 }

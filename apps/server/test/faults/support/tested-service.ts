@@ -7,10 +7,10 @@ import {
   startPostgresStandby,
   startRedisServer,
 } from '@petstore/testing';
-import { SpawnedServer, useDataFolder } from '../../process/support/spawned-server.ts';
-import { prepareServerDatabase } from '../../support/template-database.ts';
+import { prepareServerDatabase } from '../../support/database.ts';
+import { SpawnedServer, useDataFolder } from '../../support/spawned-server.ts';
 import type { Sighting } from './order-history.ts';
-import { query } from './query.ts';
+import { query } from './stored-order.ts';
 
 const SERVER_COUNT = 3;
 

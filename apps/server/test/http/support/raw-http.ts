@@ -90,6 +90,10 @@ export async function openRaw({
   };
 }
 
+/** The text of a request without a body. */
+export const request = (path: string, key?: string, method = 'GET') =>
+  `${method} ${path} HTTP/1.1\r\nHost: x\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}\r\n`;
+
 /** Sends text as it is. @returns the responses */
 export async function sendRaw(text: string, options: RawOptions): Promise<RawResponse[]> {
   using connection = await openRaw(options);

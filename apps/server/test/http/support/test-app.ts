@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createAuthenticator, type ErrorCode } from '@petstore/api';
 import {
   type ApiKeyId,
@@ -11,7 +12,7 @@ import {
   subjectNameOf,
 } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import type { RateLimiter } from '@petstore/rate-limit';
+import { connectRedis, type RateLimiter, ResilientLimiter } from '@petstore/rate-limit';
 import { createReference } from '@petstore/reference';
 import { createTestRedis } from '@petstore/testing';
 import type { FastifyInstance } from 'fastify';
@@ -25,10 +26,7 @@ import { KeyWatch } from '../../../src/http/streams/key-watch.ts';
 import { hideCredentials } from '../../../src/operations/hide-credentials.ts';
 import type { CutReason, HttpMetrics } from '../../../src/operations/metrics.ts';
 import { watchResponses } from '../../conformance/watch-responses.ts';
-import { createKey, KEYS } from '../../support/keys.ts';
-import { overriding } from '../../support/overriding.ts';
-import { createServerDatabase } from '../../support/template-database.ts';
-import { openTestLimiter } from './test-limiter.ts';
+import { createKey, createServerDatabase, KEYS } from '../../support/database.ts';
 
 /** In the future whenever the tests run. */
 export const PETS_SUNSET_AT = new Date('2999-06-30T00:00:00.000Z');
@@ -195,22 +193,6 @@ export async function useTestApp(options?: TestAppOptions): Promise<TestApp> {
   return app;
 }
 
-/** For an app whose repositories, log and look at limits fail with an error, whichever of their methods is called. */
-export function failing(error: Error): TestAppOptions {
-  const rejecting = <Port extends object>(port: Port) => new Proxy(port, { get: () => () => Promise.reject(error) });
-  const list = (): never => {
-    throw error;
-  };
-  return {
-    wrap: {
-      orders: (orders) => overriding(rejecting(orders), { listOrders: list, listOrderTexts: list }),
-      pets: rejecting,
-      events: rejecting,
-      limiter: (limiter) => overriding(limiter, { peek: () => Promise.reject(error) }),
-    },
-  };
-}
-
 /** More refusals at once than these are a ban of a key with the least limit. */
 const REFUSALS_MAX = 250;
 
@@ -229,3 +211,72 @@ export const createKeyBeforeBan = (app: TestApp): Promise<string> => createRefus
 
 /** A key whose next request is refused with `api_key_banned`. */
 export const createBannedKey = (app: TestApp): Promise<string> => createRefusedKey(app, REFUSALS_MAX + 1);
+
+/** An app that counts the look-ups of keys, and can make them wait. */
+export async function startCountingApp(options: Parameters<typeof startTestApp>[0] = {}) {
+  let lookUps = 0;
+  let gate = Promise.resolve();
+  const app = await startTestApp({
+    ...options,
+    wrap: {
+      ...options.wrap,
+      apiKeys: (apiKeys: ApiKeyStore): ApiKeyStore => ({
+        async findSecret(hash) {
+          lookUps++;
+          await gate;
+          return apiKeys.findSecret(hash);
+        },
+        markKeyUsed: (id, at) => apiKeys.markKeyUsed(id, at),
+      }),
+    },
+  });
+  return {
+    app,
+    lookUps: () => lookUps,
+    /** Makes look-ups wait. @returns lets them go on */
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      gate = promise;
+      return resolve;
+    },
+  };
+}
+
+/** How long Redis may take here: counts stay exact however busy the machine is. */
+const PATIENCE_MS = 20_000;
+
+interface TestLimiter extends AsyncDisposable {
+  readonly limiter: RateLimiter;
+  /** Moves the clock of the limits on, which otherwise runs as Redis' own. */
+  advanceClock(milliseconds: number): void;
+}
+
+/** The limiter that serves, counting in a real Redis. */
+async function openTestLimiter(redisUrl: string): Promise<TestLimiter> {
+  const { hostname: host, port, pathname } = new URL(redisUrl);
+  const redis = connectRedis(
+    { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false },
+    { timeoutMs: PATIENCE_MS },
+  );
+  // The client retries attempts that take too long.
+  if (redis.status !== 'ready') await new Promise<void>((resolve) => redis.once('ready', () => resolve()));
+  let aheadMs = 0;
+  const limiter = new ResilientLimiter({
+    redis,
+    nowMs: () => Date.now() + aheadMs,
+    onStateChange({ countedIn, reason }) {
+      if (countedIn === 'process') console.error(`the test's Redis is unavailable: ${reason}`);
+    },
+  });
+  while (limiter.isDegraded) await sleep(1); // until then it counts in the process
+  return {
+    limiter,
+    advanceClock: (milliseconds) => {
+      aheadMs += milliseconds;
+    },
+    async [Symbol.asyncDispose]() {
+      limiter.close();
+      redis.disconnect();
+    },
+  };
+}

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ALERT_RULES_FILE, ALERTS } from '../../observability/support/committed-files.ts';
-import { sectionOf } from '../../observability/support/runbook.ts';
+import { ALERT_RULES_FILE, ALERTS, sectionOf } from '../../observability/support/committed-files.ts';
 import { FAULTS, type FaultName } from './faults/faults.ts';
 import { recordFaultsOfLimits } from './faults/of-limits.ts';
 import { recordFaultsOfLists } from './faults/of-lists.ts';
@@ -8,7 +7,7 @@ import { recordFaultsOfProcesses } from './faults/of-processes.ts';
 import { recordFaultsOfStorage } from './faults/of-storage.ts';
 import { asPrometheus3 } from './support/extrapolate.ts';
 import { FaultRecordings } from './support/fault-recordings.ts';
-import { evaluateRules, promtool } from './support/promtool.ts';
+import { evaluateRules, promtool } from './support/prometheus.ts';
 
 /** Notices a recording that hangs. On an idle machine all of them take two minutes and a half. */
 const RECORDING_MS = 600_000;

@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
-import { KEYS, prepareServerDatabase, ROOT, startServer } from '@petstore/server/test-support';
+import { KEYS, prepareServerDatabase } from '@petstore/server/test-support/database';
+import { ROOT } from '@petstore/server/test-support/documentation';
+import { startServer } from '@petstore/server/test-support/spawned-server';
 import { startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ALERT_RULES_FILE, ALERTS, PANEL_QUERIES } from '../../observability/support/committed-files.ts';
-import { startPrometheus, type TestPrometheus } from './support/prometheus.ts';
-import { promtool } from './support/promtool.ts';
-import { startTraffic } from './support/traffic.ts';
+import { promtool, startPrometheus, type TestPrometheus } from './support/prometheus.ts';
+import { startTraffic } from './support/watched-server.ts';
 
 /** The prometheus.yml of docs/operations.md, with the address of the test's server. */
 function documentedConfig(target: string): string {

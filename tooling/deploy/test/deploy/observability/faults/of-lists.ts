@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { openPersistence } from '@petstore/persistence';
-import { createKey, prepareServerDatabase, startServer, type TestKey } from '@petstore/server/test-support';
+import { createKey, prepareServerDatabase, type TestKey } from '@petstore/server/test-support/database';
+import { startServer } from '@petstore/server/test-support/spawned-server';
 import { startPostgresServer } from '@petstore/testing';
 import { vi } from 'vitest';
 import type { FaultRecordings } from '../support/fault-recordings.ts';

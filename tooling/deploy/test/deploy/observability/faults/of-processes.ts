@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
-import { createServerDatabase, importDemoOrders, KEYS, startServer } from '@petstore/server/test-support';
+import { createServerDatabase, importDemoOrders, KEYS } from '@petstore/server/test-support/database';
+import { startServer } from '@petstore/server/test-support/spawned-server';
 import { createTestRedis } from '@petstore/testing';
 import pg from 'pg';
 import { vi } from 'vitest';
 import type { FaultRecordings } from '../support/fault-recordings.ts';
-import type { Observed } from '../support/scrape.ts';
-import { WatchedServer } from '../support/watched-server.ts';
+import { type Observed, WatchedServer } from '../support/watched-server.ts';
 
 const PATIENTLY = { timeout: 30_000, interval: 100 };
 const TEN_DAYS_MS = 10 * 86_400_000;

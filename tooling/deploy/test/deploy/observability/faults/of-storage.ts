@@ -1,8 +1,10 @@
-import { importDemoOrders, prepareServerDatabase, startServer } from '@petstore/server/test-support';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { importDemoOrders, prepareServerDatabase } from '@petstore/server/test-support/database';
+import { startServer } from '@petstore/server/test-support/spawned-server';
 import { type PrivatePostgres, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { vi } from 'vitest';
-import { DelayingProxy } from '../support/delaying-proxy.ts';
 import type { FaultRecordings } from '../support/fault-recordings.ts';
 import { WatchedServer } from '../support/watched-server.ts';
 
@@ -111,4 +113,35 @@ async function endSessions(databaseUrl: string): Promise<void> {
   await administrator.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'petstore'`,
   );
+}
+
+/** A proxy in front of a server on this machine. It runs in a thread of its own, so that nothing else delays it. */
+class DelayingProxy implements AsyncDisposable {
+  readonly url: string;
+  readonly #worker: Worker;
+
+  private constructor(url: string, worker: Worker) {
+    this.url = url;
+    this.#worker = worker;
+  }
+
+  /** @param target the URL of the server */
+  static async to(target: string): Promise<DelayingProxy> {
+    const url = new URL(target);
+    const worker = new Worker(new URL('../support/delaying-proxy-worker.ts', import.meta.url), {
+      workerData: Number(url.port),
+    });
+    const [port] = await once(worker, 'message');
+    url.port = String(port);
+    return new DelayingProxy(url.href, worker);
+  }
+
+  /** Delays what the server sends from now on. */
+  delay(ms: number): void {
+    this.#worker.postMessage(ms);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
 }

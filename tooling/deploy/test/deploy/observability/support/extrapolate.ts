@@ -1,4 +1,4 @@
-import type { Observed } from './scrape.ts';
+import type { Observed } from './watched-server.ts';
 
 /** How long a server goes on as it was observed, or how long Prometheus cannot reach it. */
 export type Phase = { readonly minutes: number } & (

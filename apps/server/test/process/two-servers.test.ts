@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createPetstoreClient, EventsExpiredError } from '@petstore/client';
 import { SERVICE_ACTOR, subjectNameOf } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { connectToAdministrate } from '@petstore/rate-limit';
 import { PATIENTLY, startRedisServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { KEYS } from '../support/keys.ts';
-import { createServerDatabase } from '../support/template-database.ts';
-import type { SpawnedServer } from './support/spawned-server.ts';
-import { startServer } from './support/start-server.ts';
+import { createServerDatabase, KEYS } from '../support/database.ts';
+import { type SpawnedServer, startServer } from '../support/spawned-server.ts';
 
 const resources = new AsyncDisposableStack();
 afterAll(() => resources.disposeAsync());
@@ -17,7 +16,7 @@ const database = resources.use(await createServerDatabase());
 /** Two servers that share PostgreSQL and Redis. */
 let servers: readonly SpawnedServer[];
 beforeAll(async () => {
-  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
+  const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url, EVENTS_RETENTION: '1s' };
   const started = await Promise.all([startServer(environment), startServer(environment)]);
   for (const each of started) resources.use(each);
   servers = started.map(({ server }) => server);
@@ -140,6 +139,38 @@ describe('two servers on one Redis', () => {
     expect(after - atFirst).toBeGreaterThan(rise);
     await sleep(300);
     expect(await degradedSeconds()).toBe(after);
+  });
+
+  test('deliver each other’s events, count them, and delete them after EVENTS_RETENTION', async () => {
+    const clientOf = async (server: SpawnedServer) =>
+      createPetstoreClient({ baseUrl: await server.url(), apiKey: KEYS.internal.text });
+    const [writing, reading] = servers as [SpawnedServer, SpawnedServer]; // two
+    const [writer, reader] = await Promise.all([clientOf(writing), clientOf(reading)]);
+    const { promise: begun, resolve: onBegin } = Promise.withResolvers<string>();
+    const events = reader.events({ onBegin });
+    const first = events.next();
+    const followers = async () => (await reading.metrics()).get('petstore_order_event_subscribers');
+    await begun;
+    expect(await followers()).toBe(1);
+    const order = await writer.orders.place.mutate({ petId: 7n, quantity: 1 });
+    await writer.orders.ship.mutate({ orderId: order.id });
+    expect((await first).value).toMatchObject({ type: 'order.placed', orderId: order.id });
+    expect((await events.next()).value).toMatchObject({ type: 'order.shipped', orderId: order.id });
+    const [written, read] = await Promise.all([writing.metrics(), reading.metrics()]);
+    expect(written.get('petstore_order_events_recorded_total')).toBe(2);
+    expect(written.get('petstore_order_events_delivered_total')).toBe(0);
+    expect(read.get('petstore_order_events_recorded_total')).toBe(0);
+    expect(read.get('petstore_order_events_delivered_total')).toBe(2);
+    expect(read.get('petstore_order_event_lag_seconds')).toBeLessThan(2);
+    await vi.waitFor(
+      async () => {
+        const begun = reader.events({ after: '1', signal: AbortSignal.timeout(1_000) });
+        await expect(begun.next()).rejects.toThrow(EventsExpiredError);
+      },
+      { timeout: 20_000, interval: 200 },
+    );
+    await events.return();
+    await vi.waitFor(async () => expect(await followers()).toBe(0), PATIENTLY);
   });
 
   test('describe each metric, and name it as Prometheus does', async () => {

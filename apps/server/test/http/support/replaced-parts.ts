@@ -1,6 +1,34 @@
 import { orderJson } from '@petstore/api/order-json';
 import type { OrderBatch, OrderRepository, OrderText, OrderTextBatch } from '@petstore/domain';
-import { overriding } from '../../support/overriding.ts';
+import type { TestAppOptions } from './test-app.ts';
+
+/** The same object, with some of its methods replaced. */
+export function overriding<Target extends object>(target: Target, methods: Partial<Target>): Target {
+  return new Proxy(target, {
+    get(_, name) {
+      if (name in methods) return Reflect.get(methods, name);
+      const value: unknown = Reflect.get(target, name);
+      // Private fields are the target's own.
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** For an app whose repositories, log and look at limits fail with an error, whichever of their methods is called. */
+export function failing(error: Error): TestAppOptions {
+  const rejecting = <Port extends object>(port: Port) => new Proxy(port, { get: () => () => Promise.reject(error) });
+  const list = (): never => {
+    throw error;
+  };
+  return {
+    wrap: {
+      orders: (orders) => overriding(rejecting(orders), { listOrders: list, listOrderTexts: list }),
+      pets: rejecting,
+      events: rejecting,
+      limiter: (limiter) => overriding(limiter, { peek: () => Promise.reject(error) }),
+    },
+  };
+}
 
 type TextList = (original: AsyncIterable<OrderTextBatch>) => AsyncIterable<OrderTextBatch>;
 

@@ -1,10 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
+import { createTemporaryFolder, createTestRedis, endWithTestRun } from '@petstore/testing';
+import { beforeAll, expect } from 'vitest';
+import { createServerDatabase } from './database.ts';
 
-export const MAIN = join(import.meta.dirname, '../../../src/main.js');
+export const MAIN = join(import.meta.dirname, '../../src/main.js');
 
 export interface Exit {
   readonly code: number | null;
@@ -145,4 +147,67 @@ export function isRunning(pid: number): boolean {
 export function useDataFolder(): Disposable & { readonly path: string } {
   const folder = createTemporaryFolder();
   return { path: join(folder.path, 'data'), [Symbol.dispose]: () => folder[Symbol.dispose]() };
+}
+
+export interface StartedServer extends AsyncDisposable {
+  readonly server: SpawnedServer;
+  readonly databaseUrl: string;
+}
+
+/**
+ * A server in a process of its own, on a database and a Redis of its own. The database has the test keys.
+ *
+ * @param environment settings; DATABASE_URL and REDIS_URL replace the server's own
+ */
+export async function startServer(environment: Record<string, string> = {}): Promise<StartedServer> {
+  await using resources = new AsyncDisposableStack();
+  const folder = resources.adopt(useDataFolder(), (used) => used[Symbol.dispose]());
+  const databaseUrl = environment['DATABASE_URL'] ?? resources.use(await createServerDatabase()).url;
+  const redisUrl = environment['REDIS_URL'] ?? resources.use(await createTestRedis()).url;
+  const settings = { ...environment, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
+  const server = resources.use(new SpawnedServer(folder.path, settings));
+  const owned = resources.move();
+  return { server, databaseUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** The data folder of a first start. Made once for all files of this process, and removed when the test run ends. */
+let started: Promise<string> | undefined;
+
+async function startOnce(): Promise<string> {
+  const { path } = useDataFolder();
+  try {
+    await using server = new SpawnedServer(path);
+    await server.url();
+    return path;
+  } catch (error) {
+    started = undefined; // the next file tries anew
+    throw error;
+  }
+}
+
+/**
+ * Prepares a data folder whose server has been started and stopped, so that only tests of the first start have to wait for one.
+ *
+ * @returns a function that copies it
+ */
+export function useStartedDataFolder(): () => ReturnType<typeof useDataFolder> {
+  let original: string;
+  beforeAll(async () => {
+    started ??= startOnce();
+    original = await started;
+  });
+  return () => {
+    const copy = useDataFolder();
+    execFileSync('cp', ['-a', original, copy.path]); // -a, because the files of PostgreSQL may belong to another user
+    return copy;
+  };
+}
+
+export const bearer = (key: string | undefined) => ({ authorization: `Bearer ${key}` });
+
+export async function listOrderIds(url: string, key: string | undefined): Promise<number[]> {
+  const response = await fetch(`${url}/v1/store/orders`, { headers: bearer(key) });
+  expect(response.status).toBe(200);
+  const orders = (await response.json()) as { id: number }[]; // the documented response
+  return orders.map(({ id }) => id);
 }

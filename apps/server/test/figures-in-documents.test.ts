@@ -11,7 +11,9 @@ import {
 } from '@petstore/domain';
 import { expect, test } from 'vitest';
 import { DEFAULT_BOUNDS as BOUNDS } from '../src/http/app-options.ts';
-import { ROOT } from './process/support/documentation.ts';
+import { ROOT } from './support/documentation.ts';
+
+const { free, pro, business, enterprise } = PLANS;
 
 const number = new Intl.NumberFormat('en-US').format;
 const seconds = (ms: number) => `${ms / 1_000} s`;
@@ -47,4 +49,31 @@ test.each([
     `${Math.ceil(BOUNDS.maxRequestsInFlight / slowBodies(PLANS.free.limits.perMinute))} Free ones`,
 ])('docs/security.md states the actual bounds: %s', (statement) => {
   expect(readFileSync(join(ROOT, 'docs/security.md'), 'utf8')).toContain(statement);
+});
+
+/** Blanks and line ends are alike, so that a line may be broken anywhere. */
+const readWords = (document: string) => readFileSync(join(ROOT, document), 'utf8').replace(/\s+/g, ' ');
+
+/** In whole requests. */
+const perSecond = ({ limits }: { limits: { perMinute: number } }) => Math.floor(limits.perMinute / 60);
+
+test.each([
+  [
+    'docs/ARCHITECTURE.md',
+    `a key may have ${free.longListsMax} long lists in flight (Enterprise ${enterprise.longListsMax})`,
+  ],
+  [
+    'docs/guides/limits.md',
+    `| long lists of a key, over REST and tRPC together | ${free.longListsMax}; with Enterprise ${enterprise.longListsMax} |`,
+  ],
+  [
+    'docs/guides/limits.md',
+    `Free is ${perSecond(free)} request a second, Pro ${perSecond(pro)}, Business ${perSecond(business)}.`,
+  ],
+])('%s says what the plans allow: %s', (document, statement) => {
+  expect(readWords(document)).toContain(statement);
+});
+
+test('the documents name one number for all plans but Enterprise', () => {
+  expect([pro.longListsMax, business.longListsMax]).toEqual([free.longListsMax, free.longListsMax]);
 });

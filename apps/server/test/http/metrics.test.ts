@@ -1,7 +1,8 @@
+import type { ApiKeyId } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { REFUSAL_CODES } from '../../src/http/refusal-codes.ts';
-import type { CountedDecision, LimitedCaller } from '../../src/operations/metrics.ts';
-import { createKey, planOf } from '../support/keys.ts';
+import { type CountedDecision, type LimitedCaller, Metrics } from '../../src/operations/metrics.ts';
+import { createKey, planOf } from '../support/database.ts';
 import { sendRaw } from './support/raw-http.ts';
 import { createKeyBeforeBan, useTestApp } from './support/test-app.ts';
 import { query } from './support/trpc-calls.ts';
@@ -87,4 +88,44 @@ describe('one decision is counted for each request', () => {
     await app.fetch('/v1/openapi.json', { key: null });
     expect(taken(), 'no limit decides on these').toEqual([]);
   });
+});
+
+test('metrics name operations, never URLs', async () => {
+  const seen = app.observed.length;
+  await app.fetch('/v1/store/orders');
+  await app.fetch('/v1/store/orders/77', { method: 'DELETE' });
+  await app.fetch('/v2/store/orders');
+  await app.fetch('/v2/store/orders/77');
+  await app.fetch('/v1/anything/at/all');
+  await app.fetch('/trpc/pets.get');
+  await app.fetch('/trpc/anything');
+  await app.fetch('/trpc/pets.get,orders.list?batch=1');
+  await app.fetch('/nowhere');
+  expect(app.observed.slice(seen).map(({ operation, status }) => `${operation} ${status}`)).toEqual([
+    'listOrders 200',
+    'cancelOrder 404',
+    'listOrdersPage 200',
+    'getOrder 404',
+    'unknown 404',
+    'pets.get 400',
+    'unknown 404',
+    expect.stringMatching(/^batch \d+$/),
+    'unknown 404',
+  ]);
+  expect(app.observed.every(({ durationSeconds }) => durationSeconds >= 0 && durationSeconds < 10)).toBe(true);
+});
+
+const idOf = (key: number) => String(key).padStart(8, '0') as ApiKeyId; // as generated ones
+
+test('the use of a deprecated operation makes no more series than 1,000 keys, one without a key, and one for all others', async () => {
+  const metrics = new Metrics({ commit: undefined, petsSunsetAt: new Date(0) });
+  for (let key = 0; key < 1_500; key++) metrics.observeDeprecatedUse('getPetById', idOf(key));
+  metrics.observeDeprecatedUse('getPetById', idOf(0));
+  metrics.observeDeprecatedUse('getPetById');
+  const text = await metrics.registry.metrics();
+  const lines = text.split('\n').filter((line) => line.startsWith('petstore_deprecated_requests_total'));
+  expect(lines).toHaveLength(1_002);
+  expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key="00000000"} 2');
+  expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key=""} 1');
+  expect(lines).toContain('petstore_deprecated_requests_total{operation="getPetById",key="other"} 500');
 });

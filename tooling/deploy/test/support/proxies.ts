@@ -1,10 +1,86 @@
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { programOf } from './balancers.ts';
+import { findExecutable, SELF_SIGNED } from '@petstore/testing';
+import { ROOT } from '../../src/build-folder.ts';
 import { Program } from './program.ts';
+
+/** Those of one port share it. */
+export interface BalancedServer {
+  readonly port: number;
+  readonly adminPort: number;
+}
+
+interface BalancerOptions {
+  /** An empty folder. */
+  readonly folder: string;
+  readonly port: number;
+  readonly servers: readonly BalancedServer[];
+}
+
+/** A file of `deploy` with what an operator puts in. @throws Error where it lacks a text that is to be replaced */
+function readConfiguration(name: string, replacements: Readonly<Record<string, string>>): string {
+  const text = readFileSync(join(ROOT, 'deploy', name), 'utf8');
+  return Object.entries(replacements).reduce((result, [from, to]) => {
+    if (!result.includes(from)) throw new Error(`deploy/${name} does not hold "${from}".`);
+    return result.replace(from, to);
+  }, text);
+}
+
+function programOf(name: string): string {
+  const program = findExecutable(name);
+  if (program === undefined) throw new Error(`${name} is not there: "sudo apt-get install ${name}" (Debian).`);
+  return program;
+}
+
+function startNginx({ folder, port, servers }: BalancerOptions): Program {
+  const file = (name: string) => join(folder, name);
+  writeFileSync(file('cert.pem'), SELF_SIGNED.cert);
+  writeFileSync(file('key.pem'), SELF_SIGNED.key);
+  const line = '    server 127.0.0.1:3000 max_fails=1 fail_timeout=2s;\n';
+  const configuration = readConfiguration('nginx.conf', {
+    [line]: [...new Set(servers.map(({ port }) => line.replace('3000', `${port}`)))].join(''),
+    'listen 443 ssl': `listen 127.0.0.1:${port} ssl`,
+    '    listen [::]:443 ssl http2;\n': '',
+    '/etc/ssl/petstore/fullchain.pem': file('cert.pem'),
+    '/etc/ssl/petstore/privkey.pem': file('key.pem'),
+    '/var/cache/petstore': file('cache'),
+  });
+  const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    (name) => `${name}_temp_path ${file(name)};`,
+  );
+  writeFileSync(
+    file('nginx.conf'),
+    `daemon off;\npid ${file('pid')};\nevents {}\nhttp {\naccess_log off;\n${folders.join('\n')}\n${configuration}}\n`,
+  );
+  return new Program([programOf('nginx'), '-e', 'stderr', '-c', file('nginx.conf')]);
+}
+
+function startHaproxy({ folder, port, servers }: BalancerOptions): Program {
+  const file = (name: string) => join(folder, name);
+  writeFileSync(file('petstore.pem'), `${SELF_SIGNED.cert}\n${SELF_SIGNED.key}\n`);
+  const [one, two] = servers;
+  const configuration = readConfiguration('haproxy.cfg', {
+    '    user haproxy\n    group haproxy\n': '',
+    'bind :443 ssl crt /etc/haproxy/petstore.pem': `bind 127.0.0.1:${port} ssl crt ${file('petstore.pem')}`,
+    'server one-1 127.0.0.1:3000 port 3001': `server one-1 127.0.0.1:${one?.port} port ${one?.adminPort}`,
+    'server one-2 127.0.0.1:3000 port 3002': `server one-2 127.0.0.1:${two?.port} port ${two?.adminPort}`,
+  });
+  writeFileSync(file('haproxy.cfg'), configuration);
+  return new Program([programOf('haproxy'), '-db', '-f', file('haproxy.cfg')]);
+}
+
+const STARTS = { nginx: startNginx, HAProxy: startHaproxy };
+
+export type BalancerName = keyof typeof STARTS;
+
+/** Starts a balancer with the configuration of `deploy`, in front of two servers. */
+export function startBalancer(name: BalancerName, { folder, port, servers }: BalancerOptions): Program {
+  mkdirSync(folder, { recursive: true, mode: 0o711 });
+  return STARTS[name]({ folder, port, servers });
+}
 
 /** A proxy on loopback, in front of one server. */
 interface ProxyPlace {
