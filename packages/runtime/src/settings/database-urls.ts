@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { parseIntoClientConfig } from 'pg-connection-string';
 import { describeFileError } from '../errors.ts';
-import { findMeantName } from './misspelt-names.ts';
+import { findIntendedName } from './misspelt-names.ts';
 
 /** One URL for each server of the same database, in the order in which they are tried. */
 export type DatabaseUrls = readonly [string, ...string[]];
@@ -68,7 +68,7 @@ const PARAMETERS = [
 ];
 
 /** Parameters of other programs that the driver passes over, although they decide which data is used and who is trusted. */
-const PASSED_OVER: Readonly<Record<string, string>> = {
+const IGNORED: Readonly<Record<string, string>> = {
   currentSchema: 'set the schema with options=-c%20search_path%3Dschema',
   dbname: 'name the database before the question mark',
   hostaddr: 'name the address as host',
@@ -101,12 +101,12 @@ export function findUrlProblem(url: string): string | undefined {
   // A slash or a question mark in a password ends the part that names the host.
   if ([pathname, ...names].some((text) => text.includes('@'))) return UNESCAPED;
   if (/%(?![\da-f]{2})/i.test(url)) return WRONG_ESCAPE;
-  const meant = names.map((name) => findMeantName(name, PARAMETERS)).find(Boolean);
+  const meant = names.map((name) => findIntendedName(name, PARAMETERS)).find(Boolean);
   if (meant !== undefined) return `a parameter is misspelt; it must be ${meant}`;
   const twice = PARAMETERS.find((name) => searchParams.getAll(name).length > 1);
   if (twice !== undefined) return `it has the parameter ${twice} twice; remove one of them`;
-  const passedOver = names.find((name) => Object.hasOwn(PASSED_OVER, name));
-  if (passedOver !== undefined) return `its parameter ${passedOver} has no effect; ${PASSED_OVER[passedOver]}`;
+  const ignored = names.find((name) => Object.hasOwn(IGNORED, name));
+  if (ignored !== undefined) return `its parameter ${ignored} has no effect; ${IGNORED[ignored]}`;
   if (!/^\d*$/.test(searchParams.get('connect_timeout') ?? '')) {
     return 'its connect_timeout must be a whole number of seconds';
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { describeFileError } from '../errors.ts';
-import { findMeantName } from './misspelt-names.ts';
+import { findIntendedName } from './misspelt-names.ts';
 import { type SettingText, type SettingValues, type StorageSettings, storageSchema, textOf } from './schema.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -95,7 +95,7 @@ const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
 const findMisspeltVariables = (environment: Environment, names: readonly string[]): readonly string[] =>
   Object.keys(environment).flatMap((name) => {
     const isSet = environment[name] !== undefined && !OF_A_SERVICE.test(name);
-    const meant = isSet ? (findMeantName(name, names) ?? withoutFile(name, names)) : undefined;
+    const meant = isSet ? (findIntendedName(name, names) ?? withoutFile(name, names)) : undefined;
     // Beside the right name, one in lower case belongs to another program.
     const isOfAnother = meant === name.toUpperCase() && environment[meant] !== undefined;
     return meant === undefined || isOfAnother
