@@ -190,14 +190,19 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
     test.each([
       ['its folder is not writable', 0o755],
       ['it belongs to another user', 0o1777],
-    ])('because %s is planned so', (hindrance, mode) => {
-      const folder = pathOf(hindrance);
+    ])('because %s is planned so', (inPlaceReason, mode) => {
+      const folder = pathOf(inPlaceReason);
       mkdirSync(folder);
       chmodSync(folder, mode);
       const path = join(folder, 'orders.csv');
       writeFileSync(path, '');
       const plan = printedByNobody('console.log(JSON.stringify((await import(module)).planFile(path)))', path);
-      expect(JSON.parse(plan)).toEqual({ path, isReplaced: false, hindrance, unfinished: `${path} is incomplete.` });
+      expect(JSON.parse(plan)).toEqual({
+        path,
+        isReplaced: false,
+        inPlaceReason,
+        unfinished: `${path} is incomplete.`,
+      });
     });
 
     test('a new file in a folder that is not writable is refused by that name', () => {

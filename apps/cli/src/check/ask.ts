@@ -1,14 +1,14 @@
-/** A promise is broken. The message says what was seen. */
-export class NotKeptError extends Error {
-  override readonly name = 'NotKeptError';
+/** A promise is broken. The message says what was seen instead. */
+export class CheckFailedError extends Error {
+  override readonly name = 'CheckFailedError';
 }
 
 /** There is no answer at all. */
-export class NoAnswerError extends NotKeptError {}
+export class NoAnswerError extends CheckFailedError {}
 
 /** Nothing shows whether a promise is kept. The message says why. */
-export class NotSeenError extends Error {
-  override readonly name = 'NotSeenError';
+export class InconclusiveError extends Error {
+  override readonly name = 'InconclusiveError';
 }
 
 /** What a request has besides its method and path. */
@@ -56,14 +56,14 @@ export async function send(
   }
 }
 
-/** Sends a request, and reads the answer. @throws NotKeptError if there is no whole answer */
+/** Sends a request, and reads the answer. @throws CheckFailedError if there is no whole answer */
 export const ask = async (url: string, request: string, options: RequestOptions = {}): Promise<Answer> =>
   readAnswer(await send(url, request, options));
 
-/** @throws NotKeptError if the answer is not whole */
+/** @throws CheckFailedError if the answer is not whole */
 export async function readAnswer(response: Response): Promise<Answer> {
   const text = await response.text().catch((error: unknown) => {
-    throw new NotKeptError(`the answer broke off: ${describeFailure(error)}`, { cause: error });
+    throw new CheckFailedError(`the answer broke off: ${describeFailure(error)}`, { cause: error });
   });
   return { headers: response.headers, text, outcome: [response.status, errorCodeIn(text)].filter(Boolean).join(' ') };
 }

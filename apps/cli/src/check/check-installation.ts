@@ -1,4 +1,4 @@
-import { NoAnswerError, NotKeptError, NotSeenError } from './ask.ts';
+import { CheckFailedError, InconclusiveError, NoAnswerError } from './ask.ts';
 import { CHECKS } from './checks.ts';
 
 /** What became of one promise. */
@@ -35,9 +35,9 @@ export async function* checkInstallation(url: string, key: string | undefined, h
       isService ||= proves === 'service';
       isAccepted ||= proves === 'key';
     } catch (error) {
-      if (!(error instanceof NotKeptError || error instanceof NotSeenError)) throw error;
+      if (!(error instanceof CheckFailedError || error instanceof InconclusiveError)) throw error;
       const seen = error instanceof NoAnswerError ? `${error.message}${hint}` : error.message;
-      yield { check, ok: error instanceof NotKeptError ? false : null, seen };
+      yield { check, ok: error instanceof CheckFailedError ? false : null, seen };
     }
   }
 }

@@ -4,10 +4,10 @@ import { RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
 import {
   type Answer,
   ask,
+  CheckFailedError,
   describe,
   describeFailure,
-  NotKeptError,
-  NotSeenError,
+  InconclusiveError,
   type RequestOptions,
   readAnswer,
   send,
@@ -20,7 +20,7 @@ export interface Check {
   readonly needsKey: boolean;
   /** What else is then known: that the service itself answers, or that it accepts the key. @default nothing */
   readonly proves?: 'service' | 'key' | undefined;
-  /** @returns what was seen. @throws NotKeptError, NotSeenError */
+  /** @returns what was seen. @throws CheckFailedError, InconclusiveError */
   readonly run: (url: string, key?: string) => Promise<string>;
 }
 
@@ -64,13 +64,14 @@ const byRequest =
     const run: Check['run'] = async (url, key) => {
       const answer = await ask(url, methodAndPath, { ...(needsKey && { key }), ...request });
       expectOutcome(answer, outcome);
-      if (!answer.text.includes(requiredText)) throw new NotKeptError(`${describe(answer)}, without ${requiredText}`);
+      if (!answer.text.includes(requiredText))
+        throw new CheckFailedError(`${describe(answer)}, without ${requiredText}`);
       const missing = requiredHeaders.filter((name) => !answer.headers.has(name));
-      if (missing.length > 0) throw new NotKeptError(`without ${missing.join(', ')}`);
+      if (missing.length > 0) throw new CheckFailedError(`without ${missing.join(', ')}`);
       for (const [name, value] of Object.entries(headerValues)) {
         const received = answer.headers.get(name);
         if (received !== value)
-          throw new NotKeptError(`${name} is ${received}, and the service sent ${value ?? 'none'}`);
+          throw new CheckFailedError(`${name} is ${received}, and the service sent ${value ?? 'none'}`);
       }
       if (continueWith !== undefined) return continueWith(answer, url, key);
       return Object.entries(headerValues).map(([name, value]) => value ?? `no ${name}`)[0] ?? answer.outcome;
@@ -140,10 +141,11 @@ function expectOutcome(answer: Answer, expected: string): void {
   const { outcome } = answer;
   if (expected.split('|').includes(outcome)) return;
   // An answer without a body, as that to HEAD, has the status alone.
-  if (outcome.startsWith('429')) throw new NotSeenError(`${outcome}: repeat the check when the limit is free again`);
+  if (outcome.startsWith('429'))
+    throw new InconclusiveError(`${outcome}: repeat the check when the limit is free again`);
   const isRefusedKey = outcome === '401 invalid_api_key';
   const hint = isRefusedKey ? ' (the key was revoked, has expired or belongs to another installation)' : '';
-  throw new NotKeptError(`${describe(answer)}${hint}, not ${expected.replaceAll('|', ' or ')}`);
+  throw new CheckFailedError(`${describe(answer)}${hint}, not ${expected.replaceAll('|', ' or ')}`);
 }
 
 async function askAgain({ headers }: Answer, url: string): Promise<string> {
@@ -164,10 +166,11 @@ async function compareAddresses(own: Answer, url: string): Promise<string> {
     limit: Number(headers.get('x-ratelimit-limit') ?? Number.NaN),
     remaining: Number(headers.get('x-ratelimit-remaining') ?? Number.NaN),
   }));
-  if (counts.some(({ remaining }) => Number.isNaN(remaining))) throw new NotSeenError('no answer tells what remains');
+  if (counts.some(({ remaining }) => Number.isNaN(remaining)))
+    throw new InconclusiveError('no answer tells what remains');
   const [{ remaining: left = 0 } = {}, ...madeUp] = counts;
   const isNew = madeUp.every(({ limit, remaining }) => remaining === limit - 1 && remaining > left);
-  if (isNew) throw new NotKeptError('two made-up addresses had limits of their own');
+  if (isNew) throw new CheckFailedError('two made-up addresses had limits of their own');
   return 'made-up addresses count for the real one';
 }
 
@@ -177,7 +180,7 @@ async function compareLimits({ text }: Answer, url: string, key?: string): Promi
   const told = headers.get('x-ratelimit-limit');
   const limits = `${minute.limit} requests a minute, ${day.limit} a day`;
   if ([minute.limit, day.limit].some((limit) => told === `${limit}`)) return limits;
-  throw new NotKeptError(`X-RateLimit-Limit is ${told}, for ${limits}`);
+  throw new CheckFailedError(`X-RateLimit-Limit is ${told}, for ${limits}`);
 }
 
 /** Reads the list as callers do, and compares one order with the same one of v2, where ids are texts. */
@@ -188,7 +191,7 @@ async function readList(url: string, apiKey = ''): Promise<string> {
   try {
     for await (const order of createPetstoreRestClient({ baseUrl: url, apiKey, maxRetries: 0 }).listOrders()) {
       if (last?.id !== undefined && order.id !== undefined && order.id <= last.id) {
-        throw new NotKeptError(`order ${order.id} comes after order ${last.id}`);
+        throw new CheckFailedError(`order ${order.id} comes after order ${last.id}`);
       }
       if ([order.id, order.petId].some((id) => !Number.isSafeInteger(Number(id)))) big ??= order;
       last = order;
@@ -197,13 +200,13 @@ async function readList(url: string, apiKey = ''): Promise<string> {
   } catch (error) {
     if (!(error instanceof PetstoreError)) throw error;
     const { status, code } = error;
-    if (status === 429) throw new NotSeenError(`${status} ${code}: repeat the check when the limit is free again`);
-    throw new NotKeptError(`no whole list: ${status ?? describeFailure(error)} ${code}`, { cause: error });
+    if (status === 429) throw new InconclusiveError(`${status} ${code}: repeat the check when the limit is free again`);
+    throw new CheckFailedError(`no whole list: ${status ?? describeFailure(error)} ${code}`, { cause: error });
   }
   if (big === undefined) return `${count} orders, none with an id or petId above 2^53`;
   const { text } = await ask(url, `GET /v2/store/orders/${big.id}`, { key: apiKey });
   if (text.includes(`"petId":"${big.petId}"`)) return `${count} orders, and all digits of order ${big.id}`;
-  throw new NotKeptError(`order ${big.id} of pet ${big.petId} is listed, and is not there: digits were rounded`);
+  throw new CheckFailedError(`order ${big.id} of pet ${big.petId} is listed, and is not there: digits were rounded`);
 }
 
 const FIRST_EVENT_MAX_MS = 5_000;
@@ -217,11 +220,11 @@ async function awaitEvent(url: string, key?: string): Promise<string> {
   try {
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += piece;
-      if (text.includes('insufficient_scope')) throw new NotSeenError('only an internal key may follow events');
+      if (text.includes('insufficient_scope')) throw new InconclusiveError('only an internal key may follow events');
       if (text.split('\n\n').length > 2) return 'at once';
     }
   } catch (error) {
-    if (error instanceof NotSeenError) throw error; // else it is the end of the time
+    if (error instanceof InconclusiveError) throw error; // else it is the end of the time
   }
-  throw new NotKeptError(`nothing within ${FIRST_EVENT_MAX_MS / 1_000} s`);
+  throw new CheckFailedError(`nothing within ${FIRST_EVENT_MAX_MS / 1_000} s`);
 }

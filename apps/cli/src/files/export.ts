@@ -50,8 +50,8 @@ export async function runExport<Value>(
   let exported = 0;
   const summary = () => `${exported.toLocaleString('en')} exported to ${path}`;
   const plan = planFile(path);
-  if (plan.hindrance !== undefined) {
-    output.message(`${path} is overwritten in place, because ${plan.hindrance}: it is incomplete until the end.`);
+  if (plan.inPlaceReason !== undefined) {
+    output.message(`${path} is overwritten in place, because ${plan.inPlaceReason}: it is incomplete until the end.`);
   }
   interruption.setOutcome(plan.unfinished);
   await withSession(async (session) => {

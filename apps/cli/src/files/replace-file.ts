@@ -24,7 +24,7 @@ export interface FilePlan {
   /** Whether a new file replaces it in a single step, when it is complete. */
   readonly isReplaced: boolean;
   /** Why it is overwritten in place although it is a file of the disk. */
-  readonly hindrance?: string | undefined;
+  readonly inPlaceReason?: string | undefined;
   /** What is left if it is not written to its end. */
   readonly unfinished: string;
 }
@@ -39,12 +39,17 @@ export function planFile(path: string): FilePlan {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats?.isDirectory()) throw new CommandError(`${path} cannot be written: it is a folder`);
   if (stats === undefined) return { path, isReplaced: true, unfinished: `${path} was not written.` };
-  const hindrance = findHindrance(path, stats);
-  const isReplaced = stats.isFile() && hindrance === undefined;
-  return { path, isReplaced, hindrance, unfinished: `${path} ${isReplaced ? 'was not changed' : 'is incomplete'}.` };
+  const inPlaceReason = findInPlaceReason(path, stats);
+  const isReplaced = stats.isFile() && inPlaceReason === undefined;
+  return {
+    path,
+    isReplaced,
+    inPlaceReason,
+    unfinished: `${path} ${isReplaced ? 'was not changed' : 'is incomplete'}.`,
+  };
 }
 
-function findHindrance(path: string, stats: Stats): string | undefined {
+function findInPlaceReason(path: string, stats: Stats): string | undefined {
   if (stats.isSymbolicLink()) return statSync(path, { throwIfNoEntry: false })?.isFile() ? 'it is a link' : undefined;
   if (!stats.isFile()) return undefined;
   const folder = dirname(path);
