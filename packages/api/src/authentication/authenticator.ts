@@ -36,7 +36,7 @@ export interface Authenticator {
    *
    * @throws StorageUnavailableError, ApiError (as a rejection) as {@link KeyLookUp.lookUp}
    */
-  identifyAnew(authorization: string | undefined): Promise<Authentication>;
+  identifyUncached(authorization: string | undefined): Promise<Authentication>;
   /** Drops a key from the cache: a revocation or a change of plan takes effect with the next request. */
   forget(keyId: ApiKeyId): void;
 }

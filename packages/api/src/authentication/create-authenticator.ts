@@ -88,7 +88,7 @@ class CachingAuthenticator implements Authenticator {
     return { type: 'look-up', lookUp, ...(isWithinGrace(known, nowMs) && { knownPrincipal: known.principal }) };
   }
 
-  async identifyAnew(authorization = ''): Promise<Authentication> {
+  async identifyUncached(authorization = ''): Promise<Authentication> {
     const text = BEARER.exec(authorization)?.[1];
     if (text === undefined) return { type: 'missing' };
     return isApiKeyText(text) ? this.#authenticateByStore(text) : { type: 'invalid' };
