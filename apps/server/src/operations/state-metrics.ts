@@ -73,7 +73,7 @@ export function addEventMetrics(registry: Registry, events: OrderEventStore): vo
     petstore_order_event_subscribers: ['Subscriptions to the changes of orders.', () => events.followerCount],
     petstore_order_event_lag_seconds: [
       'Lag between a change and the reading of its event for subscribers, or how long a transaction has blocked reading; NaN: no event was read yet.',
-      () => (events.heldUpMs || events.lagMs) / 1_000,
+      () => (events.stalledMs || events.lagMs) / 1_000,
     ],
   });
 }

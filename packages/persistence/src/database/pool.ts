@@ -51,7 +51,7 @@ export interface PoolOptions {
   /** The maximum number of connections. */
   readonly size: number;
   readonly timeouts: ResponseTimeouts;
-  /** Called once if the server has no room for as many connections. */
+  /** Called once if the server's connection limit is lower. */
   readonly onFewConnections: (() => void) | undefined;
   /** Called if a connection cannot be opened, and there is no other. */
   readonly onUnreachable: () => void;
@@ -64,10 +64,10 @@ export class Pool {
   /** The clients whose connection is not lost. */
   readonly #clients = new Set<pg.ClientBase>();
   readonly #purposes: Readonly<Record<Purpose, LimitFunction>>;
-  /** Admits as many callers as there may be connections: fewer while the server has no room for another one. */
+  /** Admits as many callers as there may be connections: fewer while the server is at its connection limit. */
   readonly #connections: LimitFunction;
   #hasFewConnections = false;
-  #widening: NodeJS.Timeout | undefined;
+  #limitTimer: NodeJS.Timeout | undefined;
   #ended: Promise<void> | undefined;
 
   constructor(options: PoolOptions) {
@@ -110,7 +110,7 @@ export class Pool {
         while (this.#isWanted(call)) {
           const rows = await this.#connections(() => this.#send(call));
           if (rows !== undefined) return rows;
-          await sleep(TIMEOUTS_MS.noRoomPause);
+          await sleep(TIMEOUTS_MS.connectionLimitPause);
         }
         return undefined;
       });
@@ -123,7 +123,7 @@ export class Pool {
 
   /** Sends nothing more. Resolves when all connections have ended, each after its statement. */
   end(): Promise<void> {
-    clearTimeout(this.#widening);
+    clearTimeout(this.#limitTimer);
     this.#ended ??= this.#pool.end();
     for (const semaphore of [this.#connections, ...Object.values(this.#purposes)]) semaphore.clearQueue();
     return this.#ended;
@@ -175,7 +175,7 @@ export class Pool {
       const { totalCount } = this.#pool; // with those that are being opened, which may be refused as well
       if (totalCount === 0) this.#options.onUnreachable();
       else if (codeOf(error) === SQLSTATE.tooManyConnections) {
-        this.#useOnly(totalCount);
+        this.#limitConnections(totalCount);
         return undefined;
       }
       // pg's timeout uses a clock that advances while this process is suspended.
@@ -184,14 +184,14 @@ export class Pool {
     }
   }
 
-  /** Lets callers wait for the connections that there are: the server has no room for another one. */
-  #useOnly(count: number): void {
+  /** Lets callers wait for the open connections: the server is at its connection limit. */
+  #limitConnections(count: number): void {
     const { size, onFewConnections } = this.#options;
     this.#connections.concurrency = count;
-    clearTimeout(this.#widening);
-    this.#widening = setTimeout(() => {
+    clearTimeout(this.#limitTimer);
+    this.#limitTimer = setTimeout(() => {
       this.#connections.concurrency = size;
-    }, TIMEOUTS_MS.noRoom).unref();
+    }, TIMEOUTS_MS.connectionLimit).unref();
     if (!this.#hasFewConnections) onFewConnections?.();
     this.#hasFewConnections = true;
   }

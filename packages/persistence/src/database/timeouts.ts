@@ -6,8 +6,8 @@
 export const TIMEOUTS_MS = {
   /** The longest pause before a command tries a locked order again. It is random, so waiting commands spread out. */
   lockedOrderPause: 25,
-  /** Until a caller tries again to get a connection, after the server had no room for another. */
-  noRoomPause: 50,
+  /** Until a caller tries again to get a connection, after the server was at its connection limit. */
+  connectionLimitPause: 50,
   /** While PostgreSQL is unavailable, nobody connects more often: a server that starts is not kept busy with logins. */
   reconnectPause: 100,
   /** Between two checks of the watch. With `ping` and `find`, a server that stops answering is known to be hung after 2.5 s. */
@@ -48,8 +48,8 @@ export const TIMEOUTS_MS = {
   followersBegin: 2_500,
   /** For this process between two statements that insert an import. The session sets it: readers of events wait for the end. */
   importIdle: 5_000,
-  /** While the server has no room for another connection, only open ones are used for this time. */
-  noRoom: 5_000,
+  /** While the server is at its connection limit, only open connections are used for this time. */
+  connectionLimit: 5_000,
   /** For a statement of key administration, for an operator who waits. */
   keyAdministration: 10_000,
   /**

@@ -4,7 +4,7 @@ import { INT64_MAX, type OrderEvent, type OrderEventId, StorageUnavailableError 
 import { storageUnavailable } from '../database/errors.ts';
 import { TIMEOUTS_MS } from '../database/timeouts.ts';
 import { findLogBounds, type RunOnLog, readEvents } from './read-events.ts';
-import { countBeforeGap, untilWritersHaveEnded } from './writers.ts';
+import { countBeforeGap, waitForWriters } from './writers.ts';
 
 /** How often the log is read if no commit is announced, in milliseconds. */
 const POLL_MS = 100;
@@ -23,7 +23,7 @@ export class EventReader {
   /** All events after {@link #recentAfter}, up to the position. */
   #recent: readonly OrderEvent[] = [];
   #recentAfter: OrderEventId | undefined;
-  #heldUpSinceMs: number | undefined;
+  #stalledSinceMs: number | undefined;
   #lagMs = Number.NaN;
   #wakeUp = Promise.withResolvers<void>();
   readonly #news = new EventEmitter().setMaxListeners(0); // one listener for each follower
@@ -54,8 +54,8 @@ export class EventReader {
   }
 
   /** How long the reader has waited for a transaction that writes events, in milliseconds; 0 if it does not wait. */
-  get heldUpMs(): number {
-    return this.#heldUpSinceMs === undefined ? 0 : performance.now() - this.#heldUpSinceMs;
+  get stalledMs(): number {
+    return this.#stalledSinceMs === undefined ? 0 : performance.now() - this.#stalledSinceMs;
   }
 
   /** The time between the latest event's change and its reading, in milliseconds; NaN if no event was read yet. */
@@ -101,7 +101,7 @@ export class EventReader {
     const { latest } = await findLogBounds(this.#run);
     const giveUp = () => this.end(storageUnavailable('a transaction that records events is open'));
     const timer = setTimeout(giveUp, TIMEOUTS_MS.followersBegin);
-    await this.#untilWritersHaveEnded().finally(() => clearTimeout(timer));
+    await this.#waitForWriters().finally(() => clearTimeout(timer));
     return latest;
   }
 
@@ -121,18 +121,18 @@ export class EventReader {
     const count = countBeforeGap(events, position);
     const last = events.at(-1);
     if (count > 0 || last === undefined) return events.slice(0, count);
-    await this.#untilWritersHaveEnded();
+    await this.#waitForWriters();
     return readEvents(this.#run, position, last.id);
   }
 
-  async #untilWritersHaveEnded(): Promise<void> {
+  async #waitForWriters(): Promise<void> {
     const noteWait = () => {
-      this.#heldUpSinceMs ??= performance.now();
+      this.#stalledSinceMs ??= performance.now();
     };
     try {
-      await untilWritersHaveEnded(this.#run, this.signal, noteWait);
+      await waitForWriters(this.#run, this.signal, noteWait);
     } finally {
-      this.#heldUpSinceMs = undefined;
+      this.#stalledSinceMs = undefined;
     }
   }
 }

@@ -19,7 +19,7 @@ export interface OrderEventStore extends OrderEventLog {
   /** The number of events delivered to followers in this process; an event counts once for each follower. */
   readonly deliveredCount: number;
   /** How long an open transaction has kept events from being read, in milliseconds; 0 if none does. */
-  readonly heldUpMs: number;
+  readonly stalledMs: number;
   /** The time between the latest event's change and its reading for followers, in milliseconds; NaN if none was read yet. */
   readonly lagMs: number;
   /** Wakes the followers after a commit: they need not wait for the next poll. */
@@ -49,8 +49,8 @@ export function createOrderEvents(database: Database): OrderEventStore {
     get deliveredCount() {
       return deliveredCount;
     },
-    get heldUpMs() {
-      return latestReader?.heldUpMs ?? 0;
+    get stalledMs() {
+      return latestReader?.stalledMs ?? 0;
     },
     get lagMs() {
       return latestReader?.lagMs ?? Number.NaN;

@@ -9,7 +9,7 @@ import {
 import { storageUnavailable } from '../database/errors.ts';
 import { TIMEOUTS_MS } from '../database/timeouts.ts';
 import { assertWithin, findLogBounds, type RunOnLog, readRange } from './read-events.ts';
-import { countBeforeGap, untilWritersHaveEnded } from './writers.ts';
+import { countBeforeGap, waitForWriters } from './writers.ts';
 
 /**
  * Reads a page of the log for somebody who polls, with no state between two pages. No event can appear later before its
@@ -53,7 +53,7 @@ async function findEnd(run: RunOnLog): Promise<OrderEventId> {
 async function haveWritersEnded(run: RunOnLog): Promise<boolean> {
   const signal = AbortSignal.timeout(TIMEOUTS_MS.pageOfEvents);
   try {
-    await untilWritersHaveEnded(run, signal);
+    await waitForWriters(run, signal);
     return true;
   } catch (error) {
     if (!signal.aborted) throw error;

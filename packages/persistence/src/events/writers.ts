@@ -9,8 +9,8 @@ import type { RunOnLog } from './read-events.ts';
 // It would also make readers wait for transactions that write no events.
 
 /**
- * The locks of the transactions that write events: each takes its lock before it draws an id and changes an order that
- * others can see, and holds it until it ends.
+ * The locks of the transactions that write events. A transaction takes its lock before it draws an id and changes an order
+ * that others can see, and holds it until it commits or rolls back.
  */
 const FIND_WRITERS = prepareStatement<{ readonly virtualtransaction: string }>(
   'find-order-event-writers',
@@ -39,7 +39,7 @@ export function countBeforeGap(events: readonly OrderEvent[], after: bigint): nu
  * @param onWait called before each pause
  * @throws AbortError
  */
-export async function untilWritersHaveEnded(run: RunOnLog, signal: AbortSignal, onWait = () => {}): Promise<void> {
+export async function waitForWriters(run: RunOnLog, signal: AbortSignal, onWait = () => {}): Promise<void> {
   const findWriters = async () => (await run(FIND_WRITERS, [])).map((row) => row.virtualtransaction);
   const beganMs = performance.now();
   for (let writers = await findWriters(); writers.length > 0; ) {
