@@ -140,9 +140,8 @@ function ban(state: State, now: number): void {
 }
 
 /**
- * Counts a refusal, and returns when to come back. If the minute refuses, this is when a unit will be free for this caller,
- * behind all those who were asked to come earlier: no more callers are asked to come at a time than there will be room
- * for. Callers that have waited come together, and therefore none of them takes everything.
+ * Counts a refusal, and returns when to retry. If the minute refuses, earlier refusals are served first: each unit that will
+ * be free is promised to one waiting caller. So callers that retry at the same time all fit.
  *
  * A refusal counts until then, less 2 s for clients that round down, and for at most a minute. A caller that obeys has at
  * most one refusal that counts.

@@ -98,10 +98,10 @@ function open(
     case 'socket':
     case 'single': {
       const connector = tls && { Connector: TlsConnector };
-      return insistOnDatabase(new Redis({ ...single, ...connector, ...placeOf(location) }));
+      return requireDatabase(new Redis({ ...single, ...connector, ...placeOf(location) }));
     }
     case 'sentinel':
-      return insistOnDatabase(
+      return requireDatabase(
         new Redis({
           ...single,
           sentinels: nodes,
@@ -185,7 +185,7 @@ class TlsConnector extends AbstractConnector {
   override async connect(): Promise<TLSSocket> {
     const { host = '', port = 0, tls } = this.#options;
     this.connecting = true;
-    const stream = hearAllErrors(connect({ host, port, ...serverNameOf(host), ...tls }));
+    const stream = ignoreErrors(connect({ host, port, ...serverNameOf(host), ...tls }));
     this.stream = stream.once('error', (error) => {
       this.firstError = error;
     });
@@ -207,7 +207,7 @@ class TlsSentinelConnector extends SentinelConnector {
   }
 
   override async connect(emit: (type: string, error: Error) => void): Promise<Socket> {
-    return hearAllErrors(await super.connect(emit));
+    return ignoreErrors(await super.connect(emit));
   }
 }
 
@@ -215,10 +215,10 @@ class TlsSentinelConnector extends SentinelConnector {
  * Listens for all errors of a socket, whereas ioredis listens for one. Node reports two if a connection is closed during
  * its handshake and then its certificate is refused, because Redis replies with an alert. The second would end the process.
  */
-const hearAllErrors = <Stream extends Socket>(stream: Stream): Stream => stream.on('error', () => {});
+const ignoreErrors = <Stream extends Socket>(stream: Stream): Stream => stream.on('error', () => {});
 
 /** If a database cannot be selected, ioredis would go on, and count in database 0. */
-function insistOnDatabase(redis: Redis): Redis {
+function requireDatabase(redis: Redis): Redis {
   return redis.on('error', ({ command }: Error & { readonly command?: { readonly name: string } }) => {
     if (command?.name === 'select') redis.disconnect(true);
   });

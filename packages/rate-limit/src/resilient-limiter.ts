@@ -48,7 +48,7 @@ const START_MS = 1_000;
 const START_STEP_MS = 10;
 
 /** The time in milliseconds since the epoch. It is never set back: nothing is remembered for longer than intended. */
-const steadyNowMs = (): number => performance.timeOrigin + performance.now();
+const monotonicNowMs = (): number => performance.timeOrigin + performance.now();
 
 /**
  * Counts in Redis, and in the process while Redis is unavailable. No request fails because of Redis, or waits for longer than
@@ -64,7 +64,7 @@ export class ResilientLimiter implements RateLimiter {
   /** For counting here. */
   readonly #nowMs: () => number;
   /** For what is remembered. */
-  readonly #steadyNowMs: () => number;
+  readonly #monotonicNowMs: () => number;
   readonly #timer: NodeJS.Timeout;
   /** As last reported. Before the start is over, Redis is expected to be there. */
   #countedIn: LimiterStateChange['countedIn'] = 'redis';
@@ -75,7 +75,7 @@ export class ResilientLimiter implements RateLimiter {
     const { redis, observer, nowMs } = options;
     this.#options = options;
     this.#nowMs = nowMs ?? Date.now;
-    this.#steadyNowMs = nowMs ?? steadyNowMs;
+    this.#monotonicNowMs = nowMs ?? monotonicNowMs;
     this.#redis = new RedisLimiter({ redis, nowMs, health: this.#health, observer });
     redis.on('ready', this.#probe);
     this.#timer = setInterval(() => {
@@ -110,7 +110,7 @@ export class ResilientLimiter implements RateLimiter {
       const snapshot = await this.#follow(this.#redis.peek(subject));
       const ban = refusalByBan(snapshot);
       if (ban === undefined) this.#records.get(subject)?.last.forgetBan();
-      else this.#recordOf(subject).last.remember(subject, ban, this.#steadyNowMs());
+      else this.#recordOf(subject).last.remember(subject, ban, this.#monotonicNowMs());
       return snapshot;
     } catch {
       return this.#readHere(subject);
@@ -122,7 +122,7 @@ export class ResilientLimiter implements RateLimiter {
     if (refusal !== undefined) return refusal;
     if (this.isDegraded) return lastKnownOf(this.#readHere(subject));
     const last = this.#records.get(subject)?.last ?? new LastKnown();
-    return { outcome: 'last known', ...last.statusAt(subject, this.#steadyNowMs()) };
+    return { outcome: 'last known', ...last.statusAt(subject, this.#monotonicNowMs()) };
   }
 
   /** Ends the timers. The owner of the connection closes it. */
@@ -144,7 +144,7 @@ export class ResilientLimiter implements RateLimiter {
   }
 
   #refusalInForce(subject: Subject, isUnavailable: boolean): RateLimitRefusal | undefined {
-    return this.#records.get(subject)?.last.refusalInForce(subject, this.#steadyNowMs(), isUnavailable);
+    return this.#records.get(subject)?.last.refusalInForce(subject, this.#monotonicNowMs(), isUnavailable);
   }
 
   async #checkInRedis(subject: Subject, cost: number): Promise<RateLimitDecision> {
@@ -156,7 +156,7 @@ export class ResilientLimiter implements RateLimiter {
       if (decision.outcome === 'banned' && decision.isNew) noteBan(redis, subject.name, decision).catch(() => {});
       const record = this.#recordOf(subject);
       if (record.local !== undefined) void this.#bringBack(record, record.local);
-      return record.last.remember(subject, decision, this.#steadyNowMs());
+      return record.last.remember(subject, decision, this.#monotonicNowMs());
     } catch {
       // Meanwhile a ban may have become known.
       return this.#refusalInForce(subject, true) ?? this.#checkHere(subject, cost);
@@ -186,7 +186,7 @@ export class ResilientLimiter implements RateLimiter {
     record.local ??= new LocalShare(
       subject,
       instances,
-      record.last.statusAt(subject, this.#steadyNowMs()),
+      record.last.statusAt(subject, this.#monotonicNowMs()),
       this.#nowMs(),
     );
     return record.local;
