@@ -69,6 +69,7 @@ describe('the reference', () => {
       const response = await get(path);
       expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
       expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self'; /);
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff');
       expect(await response.text()).toContain('<!doctype html>');
     }
   });

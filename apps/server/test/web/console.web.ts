@@ -115,15 +115,3 @@ describe('a caller who pastes a key into the reference', () => {
     expect(visit.offences).toEqual([]);
   });
 });
-
-test.each(['/docs', '/docs/authentication', '/docs/errors/rate_limit_exceeded'])(
-  '%s needs no key, is not counted, and is served compressed under its own policy',
-  async (path) => {
-    const response = await fetch(origin + path, { headers: { 'accept-encoding': 'gzip, br' } });
-    expect(response.status).toBe(200);
-    expect(response.headers.get('content-encoding')).toBe('gzip');
-    expect(response.headers.get('content-security-policy')).toContain("script-src 'self'");
-    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
-    expect([...response.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
-  },
-);

@@ -25,7 +25,7 @@ import { renderDocument } from '../../../src/http/render-document.ts';
 import { KeyWatch } from '../../../src/http/streams/key-watch.ts';
 import { hideCredentials } from '../../../src/operations/hide-credentials.ts';
 import type { CutReason, HttpMetrics } from '../../../src/operations/metrics.ts';
-import { watchResponses } from '../../conformance/watch-responses.ts';
+import { watchResponses } from '../../conformance/response-validator.ts';
 import { createKey, createServerDatabase, KEYS } from '../../support/database.ts';
 
 /** In the future whenever the tests run. */

@@ -1,8 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generateApiKeyId, generateApiKeyText } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
-import { createKey, createServerDatabase, importDemoOrders, planOf } from '@petstore/server/test-support/database';
+import {
+  createKey,
+  createServerDatabase,
+  forgedKey,
+  importDemoOrders,
+  planOf,
+} from '@petstore/server/test-support/database';
 import { startServer } from '@petstore/server/test-support/spawned-server';
 import { startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
@@ -16,8 +20,6 @@ const BANNED_KEYS = 12;
 const REQUESTS_TO_BAN = 252;
 /** How long each command keeps Redis from everything else. */
 const BLOCKED_SECONDS = 0.06;
-
-const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
 
 /** Sends `count` requests, `atOnce` of them at a time. */
 async function send(count: number, atOnce: number, request: () => Promise<Response>): Promise<void> {
