@@ -1,14 +1,13 @@
 import { orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createPetstoreClient, type PetstoreClient, petstoreErrorOf } from '../src/index.ts';
-import { createTestClient } from './support/test-clients.ts';
-import { TestClock } from './support/test-clock.ts';
+import { createTestClient, TestClock } from './support/test-clients.ts';
 import { type Fault, startTestService, type TestService } from './support/test-service.ts';
 
 let service: TestService;
 let client: PetstoreClient;
 const clock = new TestClock();
-const OPTIONS = { apiKey: 'internal', clock, timeoutMs: clock.timeoutMs };
+const OPTIONS = { apiKey: 'internal', clock };
 beforeAll(async () => {
   service = await startTestService();
   client = createTestClient({ ...OPTIONS, baseUrl: service.origin });

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { formatWithOptions } from 'node:util';
 import { PATIENTLY } from '@petstore/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { startReadmeService } from './support/readme-service.ts';
+import { startReadmeService } from './support/shown-programs.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');

@@ -4,15 +4,12 @@ import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vites
 import {
   AuthenticationError,
   ConflictError,
-  ConnectionError,
   createPetstoreRestClient,
   InvalidRequestError,
   NotFoundError,
   type Order,
   type PetstoreClientOptions,
-  PetstoreError,
   type PetstoreRestClient,
-  ServiceError,
 } from '../src/rest.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
@@ -189,20 +186,6 @@ describe('any call', () => {
     expect(failure).toBeInstanceOf(AuthenticationError);
     expect(failure).toMatchObject({ code: 'invalid_api_key', status: 401 });
     expect(JSON.stringify(failure) + String(failure)).not.toContain('wrong-key');
-  });
-
-  test('that reaches no server is a ConnectionError with its cause', async () => {
-    const failure = await failureOf(clientOf({ baseUrl: 'http://127.0.0.1:1' }).cancelOrder({ orderId: 1n }));
-    expect(failure).toBeInstanceOf(ConnectionError);
-    expect(failure).toBeInstanceOf(PetstoreError);
-    expect(failure).toMatchObject({ code: 'connection_failed', status: undefined, cause: expect.any(TypeError) });
-  });
-
-  test('to a service that is away is a ServiceError that says how long to wait', async () => {
-    service.faults.push('unavailable');
-    const failure = await failureOf(clientOf().cancelOrder({ orderId: 1n }));
-    expect(failure).toBeInstanceOf(ServiceError);
-    expect(failure).toMatchObject({ code: 'service_unavailable', status: 503, retryAfterSeconds: 5 });
   });
 
   test('ends by its signal, with the reason of the signal', async () => {

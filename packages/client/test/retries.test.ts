@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CallOptions, ConnectionError, PetstoreError, RateLimitError, TimeoutError } from '../src/rest.ts';
+import { systemClock } from '../src/transport/clock.ts';
 import { retryDelayMs } from '../src/transport/retries.ts';
 import { ServiceResponse } from '../src/transport/service-response.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
-import { createTestRestClient, type TestClientOptions } from './support/test-clients.ts';
-import { TestClock } from './support/test-clock.ts';
+import { createTestRestClient, type TestClientOptions, TestClock } from './support/test-clients.ts';
 
 type Answering = (response: ServerResponse, request: IncomingMessage) => void;
 
@@ -31,8 +32,7 @@ async function startScript(
     arrivals.push(clock.now());
     answer?.(response, request);
   });
-  const { timeoutMs } = clock;
-  const client = createTestRestClient({ baseUrl: server.origin, apiKey: 'key', clock, timeoutMs, ...options });
+  const client = createTestRestClient({ baseUrl: server.origin, apiKey: 'key', clock, ...options });
   return {
     client,
     arrivals,
@@ -271,10 +271,9 @@ describe('an attempt', () => {
   test('ends when it is aborted or too long, also where the runtime would read on for ever, and leaves no timer', async () => {
     const body = () => new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode('[{"id":1}')) });
     const clock = new TestClock();
-    const { timeoutMs } = clock;
     const fetchEndless: typeof fetch = async () => new Response(body());
     const options = { baseUrl: 'http://127.0.0.1:1', apiKey: 'key', fetch: fetchEndless, maxRetries: 0 };
-    const client = createTestRestClient({ ...options, clock, timeoutMs });
+    const client = createTestRestClient({ ...options, clock });
     const iterate = async (options: CallOptions) => {
       for await (const { id } of client.listOrders(options)) expect(id).toBe(1n);
     };
@@ -306,4 +305,36 @@ describe('an attempt', () => {
     await reading;
     expect(ids).toEqual([0n, 1n, 2n]);
   });
+});
+
+describe('the clock', () => {
+  test('makes no call early', async () => {
+    for (let i = 0; i < 40; i++) {
+      const dueMs = systemClock.now() + 2.5;
+      const calledMs = await new Promise<number>((resolve) => {
+        systemClock.schedule(() => resolve(systemClock.now()), 2.5);
+      });
+      expect(calledMs).toBeGreaterThanOrEqual(dueMs);
+    }
+  });
+
+  test('does not call who has cancelled', async () => {
+    let calls = 0;
+    const cancel = systemClock.schedule(() => calls++, 5);
+    systemClock.schedule(() => calls++, 30 * 86_400_000)();
+    cancel();
+    await sleep(20);
+    expect(calls).toBe(0);
+  });
+
+  test.each([30 * 86_400_000, Number.POSITIVE_INFINITY])(
+    'takes no wait that is longer than a timer can for none: %d ms',
+    async (delayMs) => {
+      let calls = 0;
+      const cancel = systemClock.schedule(() => calls++, delayMs);
+      await sleep(20);
+      cancel();
+      expect(calls).toBe(0);
+    },
+  );
 });

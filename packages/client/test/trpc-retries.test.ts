@@ -14,12 +14,11 @@ import {
   transformer,
 } from '../src/index.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
-import { createTestClient } from './support/test-clients.ts';
-import { TestClock } from './support/test-clock.ts';
+import { createTestClient, TestClock } from './support/test-clients.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
 const clock = new TestClock();
-const OPTIONS = { apiKey: 'internal', clock, timeoutMs: clock.timeoutMs };
+const OPTIONS = { apiKey: 'internal', clock };
 
 const codeOf = (error: unknown) => petstoreErrorOf(error)?.code;
 

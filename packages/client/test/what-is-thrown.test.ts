@@ -25,8 +25,7 @@ import {
   type UnknownErrorCode,
 } from '../src/index.ts';
 import { startScriptedServer } from './support/scripted-server.ts';
-import { createTestClient } from './support/test-clients.ts';
-import { TestClock } from './support/test-clock.ts';
+import { createTestClient, TestClock } from './support/test-clients.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
 let service: TestService;
@@ -291,7 +290,7 @@ test.each([
     response.writeHead(200, { 'content-type': 'application/json', 'x-request-id': 'request-1' }).end(body);
   });
   const clock = new TestClock();
-  const client = createTestClient({ baseUrl: server.origin, apiKey: 'k', clock, timeoutMs: clock.timeoutMs });
+  const client = createTestClient({ baseUrl: server.origin, apiKey: 'k', clock });
   const failure = petstoreErrorOf(await failureOf(() => client.orders.list.query()));
   expect(failure).toMatchObject({ code, requestId: 'request-1' });
   expect(requests).toBe(attempts);

@@ -491,7 +491,7 @@ const CLIENT: readonly Mutant[] = [
     file: 'packages/client/src/transport/gate.ts',
     from: 'nowMs < this.#cautiousUntilMs ? 1 : IN_FLIGHT_MAX',
     to: 'IN_FLIGHT_MAX',
-    ...byClient('never-banned', 'crowded'),
+    ...byClient('never-banned'),
   },
 ];
 

@@ -1,16 +1,19 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isBuiltin } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
+import openapiTS, { astToString } from 'openapi-typescript';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { showInEditor } from '../support/editor.ts';
+import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { GUIDE_PROGRAMS, runShownPrograms } from '../support/shown-programs.ts';
-import { startStubRegistry } from '../support/stub-registry.ts';
 import { startTestService } from '../support/test-service.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
@@ -255,6 +258,37 @@ async function bundleOf(source: string): Promise<{ code: string; imports: readon
   return output[0];
 }
 
+/** What a registry keeps of a package. */
+interface Publication {
+  readonly name: string;
+  readonly versions: Readonly<Record<string, { readonly exports: unknown }>>;
+  readonly _attachments: Readonly<Record<string, { readonly data: string }>>;
+}
+
+interface StubRegistry extends ScriptedServer {
+  readonly published: () => Publication | undefined;
+}
+
+/** A registry of this one package, as far as npm needs one to publish and to install. */
+async function startStubRegistry(): Promise<StubRegistry> {
+  let published: Publication | undefined;
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method, url = '' } = request;
+    const isPackage = url.startsWith('/@petstore%2fclient');
+    if (method === 'PUT' && isPackage) {
+      published = JSON.parse(await text(request)); // as npm sends it
+      response.writeHead(201, { 'content-type': 'application/json' }).end('{}');
+    } else if (published !== undefined && isPackage) {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(published));
+    } else if (published !== undefined && url.endsWith('.tgz')) {
+      const [{ data } = { data: '' }] = Object.values(published._attachments);
+      response.writeHead(200).end(Buffer.from(data, 'base64'));
+    } else response.writeHead(404).end('{}');
+  }
+  const server = await startScriptedServer((request, response) => void answer(request, response));
+  return Object.assign(server, { published: () => published });
+}
+
 describe('published', () => {
   /** npm with the registry's owner logged in, and nothing of the machine's own settings. */
   async function npm(registry: string, cwd: string, ...args: string[]): Promise<string> {
@@ -300,4 +334,28 @@ describe('in a bundle', () => {
     const { code } = await bundleOf("import '@petstore/client'; import '@petstore/client/rest';");
     expect(code.trim()).toBe('');
   });
+});
+
+test('a client that others generate knows the codes of each response, and no misspelt one compiles', async () => {
+  const program = `
+    import type { operations } from './document.ts';
+    type Responses = operations['cancelOrder']['responses'];
+    type ErrorOf<Status extends keyof Responses> =
+      Responses[Status] extends { content: { 'application/json': infer Body } } ? Body : never;
+    declare const conflict: ErrorOf<409>;
+    const code: 'order_already_shipped' | 'order_already_cancelled' = conflict.code;
+    // @ts-expect-error misspelt
+    if (conflict.code === 'order_alredy_shipped') throw code;
+    declare const error: ErrorOf<401 | 404 | 409 | 429>;
+    if (error.code === 'order_not_found') { const found: ErrorOf<404> = error; }
+    // @ts-expect-error of another operation
+    if (error.code === 'pet_not_found') throw code;
+  `;
+  for (const file of ['openapi.json', 'openapi.v2.json']) {
+    const document = astToString(await openapiTS(new URL(`../../../api/${file}`, import.meta.url)));
+    const home = join(folder.path, file);
+    await mkdir(home);
+    const sources = { 'document.ts': document, 'program.ts': program };
+    expect(await typeCheck(home, sources, { ...NODE, allowImportingTsExtensions: true })).toBe('');
+  }
 });

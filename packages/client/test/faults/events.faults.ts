@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
 import { createPetstoreClient } from '../../src/index.ts';
-import { startReadmeService } from '../support/readme-service.ts';
+import { startReadmeService } from '../support/shown-programs.ts';
 import { startTestService } from '../support/test-service.ts';
 
 test('client.events() reads only as fast as its reader', async () => {

@@ -1,18 +1,21 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, join, resolve } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { buildPackage } from '../../scripts/build-package.ts';
+import { runShownPrograms } from '../support/shown-programs.ts';
 import { startTestService, type TestService } from '../support/test-service.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
+const GUIDE = resolve(import.meta.dirname, '../../../../docs/guides/five-minutes-trpc.md');
 
 /** The oldest that is promised, what is current, and the others. */
 const RUNTIMES: readonly (readonly [name: string, command: readonly string[]])[] = [
@@ -95,6 +98,24 @@ function createLossyProxy(origin: string): Server {
 const folder = createTemporaryFolder();
 let service: TestService;
 let proxy: Server;
+let tarball: string;
+
+/** The workspace's own, since npm, which may run this test, packs without `publishConfig`. */
+const PNPM = resolve(PACKAGE, '../../node_modules/.bin/pnpm');
+
+/**
+ * Packs the package as it is published, from a copy, so that nothing is written where others read.
+ *
+ * @returns the tarball
+ */
+async function packPackage(copy: string): Promise<string> {
+  await buildPackage(join(copy, 'dist'));
+  await copyFile(join(PACKAGE, 'README.md'), join(copy, 'README.md'));
+  const { devDependencies: _, scripts: _scripts, ...published } = manifest;
+  await writeFile(join(copy, 'package.json'), JSON.stringify(published));
+  await run(PNPM, ['pack'], { cwd: copy });
+  return join(copy, `petstore-client-${manifest.version}.tgz`);
+}
 
 /** Installs the package as it is published, with what tRPC takes. */
 beforeAll(async () => {
@@ -102,10 +123,10 @@ beforeAll(async () => {
   await service.persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
   proxy = createLossyProxy(service.origin).listen(0, '127.0.0.1');
   await once(proxy, 'listening');
+  tarball = await packPackage(join(folder.path, 'package'));
   const installed = join(folder.path, 'node_modules/@petstore/client');
-  await buildPackage(join(installed, 'dist'));
-  const { devDependencies: _, publishConfig, ...published } = manifest;
-  await writeFile(join(installed, 'package.json'), JSON.stringify({ ...published, ...publishConfig }));
+  await mkdir(installed, { recursive: true });
+  await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
   for (const peer of Object.keys(manifest.peerDependencies)) {
     const link = join(folder.path, 'node_modules', peer);
     await mkdir(dirname(link), { recursive: true });
@@ -114,7 +135,7 @@ beforeAll(async () => {
   await writeFile(join(folder.path, 'package.json'), '{ "type": "module" }');
   await writeFile(join(folder.path, 'program.mjs'), PROGRAM);
   await copyFile(join(PACKAGE, 'examples/testing.ts'), join(folder.path, 'testing.mjs')); // it has no types
-}, 60_000);
+}, 120_000);
 
 afterAll(async () => {
   proxy.close();
@@ -150,3 +171,42 @@ test.each(RUNTIMES.filter(([name]) => /^Node (?!20)/.test(name)))(
   },
   300_000,
 );
+
+/** What the guide types to install the client, in another place, without packing it once more. */
+const installingLines = (home: string): string => {
+  const [, block = ''] = /## Install the client.*?```sh\n(.*?)```/s.exec(readFileSync(GUIDE, 'utf8')) ?? [];
+  const lines = block.split('\n').filter((line) => !line.startsWith('npx '));
+  expect(lines.join('\n')).toMatch(/npm init -y.*npm install/s);
+  return lines.join('\n').replaceAll('/tmp/petstore-client.tgz', tarball).replaceAll('/tmp/', `${home}/`);
+};
+
+test.each([
+  ['20', false],
+  ['22', true],
+  ['24', true],
+])(
+  'every program that we show runs in a folder made by the lines of the guide, in Node %s',
+  async (version, runsTypeScript) => {
+    await using shop = await startTestService();
+    await shop.persistence.orders.generateOrders({ count: 20, seed: 1, now: new Date() });
+    const { stdout: node } = await run('npx', ['--yes', `node@${version}`, '--print', 'process.execPath']);
+    const home = join(folder.path, `node-${version}`);
+    await run('mkdir', [home]);
+    const env = { ...process.env, PATH: [dirname(node.trim()), process.env['PATH']].join(delimiter) };
+    const script = `set -e\n${installingLines(home)}\nnpm install eventsource\n`;
+    await run('bash', ['-c', script], { cwd: home, env });
+    await runShownPrograms({
+      node: node.trim(),
+      folder: join(home, 'service'),
+      origin: shop.origin,
+      runsTypeScript,
+    });
+  },
+  300_000,
+);
+
+test('what the guide shows in Python is exact', async () => {
+  const guide = readFileSync(resolve(GUIDE, '../64-bit-ids.md'), 'utf8');
+  const [, program = '', printed] = /```python\n(.*?)```\n\n```\n(.*?)```/s.exec(guide) ?? [];
+  expect((await run('python3', ['-c', program])).stdout).toBe(printed);
+});

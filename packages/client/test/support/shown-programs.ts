@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { type Order, orderId, petId } from '@petstore/domain';
 import { expect } from 'vitest';
+import { startTestService, type TestService } from './test-service.ts';
 
 const GUIDES = resolve(import.meta.dirname, '../../../../docs/guides');
 const EXAMPLES = resolve(import.meta.dirname, '../../examples');
@@ -94,4 +96,27 @@ export async function runShownPrograms({ node, folder, origin, runsTypeScript = 
       expect(stderr, file).toBe('');
     }
   }
+}
+
+const PLACED_AT = new Date('2026-11-20T12:00:00.000Z');
+const facts = (id: bigint, quantity: number) => ({
+  id: orderId(id),
+  petId: petId(id * 7n),
+  quantity,
+  placedAt: PLACED_AT,
+});
+const ORDERS: readonly Order[] = [
+  { ...facts(1n, 2), status: 'pending', complete: false },
+  { ...facts(2n, 1), status: 'shipped', complete: false, shippedAt: PLACED_AT },
+];
+
+/** The service with the two orders that the examples of the README find. */
+export async function startReadmeService(): Promise<TestService> {
+  const service = await startTestService();
+  await service.persistence.orders.importOrders(
+    (async function* () {
+      for (const [index, value] of ORDERS.entries()) yield { line: index + 1, value };
+    })(),
+  );
+  return service;
 }
