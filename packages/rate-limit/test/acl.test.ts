@@ -11,9 +11,8 @@ import {
 } from '../src/index.ts';
 import { stateKeyOf } from '../src/redis-limiter.ts';
 import { ask, eventually, openLimiter, PATIENT } from './support/fault-scenario.ts';
-import { hammer } from './support/hammer.ts';
 import { startRedisCluster } from './support/redis-cluster.ts';
-import { newAddress, newKey } from './support/traffic.ts';
+import { hammer, newAddress, newKey } from './support/traffic.ts';
 
 const PASSWORD = 'of-the-user';
 

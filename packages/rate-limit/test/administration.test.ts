@@ -9,8 +9,7 @@ import {
 } from '../src/index.ts';
 import { RedisLimiter } from '../src/redis-limiter.ts';
 import { eventually, movableClock, PATIENT, untilInUse } from './support/fault-scenario.ts';
-import { hammer } from './support/hammer.ts';
-import { newKey } from './support/traffic.ts';
+import { hammer, newKey } from './support/traffic.ts';
 
 // One of its own, because calls are counted.
 const server = await startRedisServer();

@@ -4,10 +4,171 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { advance, debit, decide, newState, read, type State } from '../src/algorithm.ts';
+import type { Subject } from '../src/index.ts';
 import { decisionOf, type Operation, type Row, snapshotOf } from '../src/redis-limiter.ts';
 import { refusalsMaxOf } from '../src/subject.ts';
-import { type Call, Model } from './support/model.ts';
 import { PROPERTY_RUNS } from './support/traffic.ts';
+
+/** A call of the limiter. */
+interface Call {
+  readonly operation: Operation;
+  readonly limits: Pick<Subject, 'perMinute' | 'perDay'>;
+  /** Two numbers, as the script takes them. */
+  readonly use: readonly [number, number];
+}
+
+/** A unit or a refusal, and until when it counts. */
+interface Entry {
+  atMs: number;
+  countsUntilMs: number;
+  readonly units: number;
+}
+
+interface Window {
+  readonly bucketMs: number;
+  readonly lengthMs: number;
+}
+
+const MINUTE: Window = { bucketMs: 1_000, lengthMs: 60_000 };
+const DAY: Window = { bucketMs: 900_000, lengthMs: 86_400_000 };
+const BANS_MS = [60_000, 300_000, 900_000, 3_600_000];
+const DAY_MS = 86_400_000;
+
+type Verdict = [outcome: Row[0], refusal?: NonNullable<Row[5]>];
+
+const sum = (entries: readonly Entry[]): number => entries.reduce((total, { units }) => total + units, 0);
+const floorTo = (ms: number, stepMs: number): number => Math.floor(ms / stepMs) * stepMs;
+
+/** The limiter in the plainest words: every unit and every refusal by itself, each with the time until which it counts. */
+class Model {
+  #minute: Entry[] = [];
+  #day: Entry[] = [];
+  #refusals: Entry[] = [];
+  #level = 0;
+  #bannedUntilMs = 0;
+
+  /** @returns what the script does */
+  apply(call: Call, nowMs: number): Row {
+    this.#bringTo(nowMs);
+    const [outcome, ...refusal] = this.#verdictOf(call, nowMs);
+    const { perMinute, perDay = 0 } = call.limits;
+    return [
+      outcome,
+      nowMs,
+      [sum(this.#minute), this.#resetOf(this.#minute, perMinute, nowMs)],
+      [sum(this.#day), this.#resetOf(this.#day, perDay, nowMs)],
+      [this.#refusals.length, this.#level, this.#bannedUntilMs],
+      ...refusal,
+    ];
+  }
+
+  copy(): Model {
+    const copy = new Model();
+    const copyOf = (entries: readonly Entry[]) => entries.map((entry) => ({ ...entry }));
+    copy.#minute = copyOf(this.#minute);
+    copy.#day = copyOf(this.#day);
+    copy.#refusals = copyOf(this.#refusals);
+    copy.#level = this.#level;
+    copy.#bannedUntilMs = this.#bannedUntilMs;
+    return copy;
+  }
+
+  #verdictOf({ operation, limits, use: [a, b] }: Call, nowMs: number): Verdict {
+    switch (operation) {
+      case 'read':
+        return ['status'];
+      case 'debit':
+        this.#count(limits.perDay, a, b, nowMs);
+        return ['status'];
+      case 'lift':
+        this.#refusals = [];
+        this.#level = this.#bannedUntilMs = 0;
+        return ['status'];
+      case 'decide':
+        return this.#decide(limits, a, nowMs);
+      default:
+        return operation satisfies never;
+    }
+  }
+
+  #decide({ perMinute, perDay }: Call['limits'], cost: number, nowMs: number): Verdict {
+    const minuteOver = sum(this.#minute) + cost - perMinute;
+    const dayOver = perDay === undefined ? 0 : sum(this.#day) + cost - perDay;
+    const minuteRelease = minuteOver > 0 ? this.#freeAt(this.#minute, minuteOver, nowMs) : nowMs;
+    const dayRelease = dayOver > 0 ? this.#freeAt(this.#day, dayOver, nowMs) : nowMs;
+    let window: 'minute' | 'day' | 'none' = 'none';
+    if (minuteOver > 0) window = 'minute';
+    if (dayOver > 0 && (minuteOver <= 0 || dayRelease >= minuteRelease)) window = 'day';
+    const release = Math.max(minuteRelease, dayRelease);
+    if (this.#bannedUntilMs > nowMs) return ['banned', [window, release, release]];
+    if (window === 'none') {
+      this.#count(perDay, cost, cost, nowMs);
+      return ['admitted'];
+    }
+    const expected = Math.min(minuteOver + this.#refusals.length, sum(this.#minute));
+    const retry = window === 'day' ? release : this.#freeAt(this.#minute, expected, nowMs);
+    const told = nowMs + Math.ceil((retry - nowMs) / 1_000) * 1_000;
+    const countsUntilMs = floorTo(Math.min(told - 2_000, nowMs + 60_000), 10_000);
+    if (countsUntilMs > nowMs) this.#refusals.push({ atMs: nowMs, countsUntilMs, units: 1 });
+    if (perDay === undefined || this.#refusals.length <= Math.max(2 * perMinute, 250)) {
+      return ['refused', [window, release, retry]];
+    }
+    this.#refusals = [];
+    this.#level = Math.min(this.#level + 1, BANS_MS.length);
+    this.#bannedUntilMs = nowMs + this.#banMs;
+    return ['newly banned', [window, release, release]];
+  }
+
+  get #banMs(): number {
+    return BANS_MS[this.#level - 1] ?? 0;
+  }
+
+  #count(perDay: number | undefined, minuteUnits: number, dayUnits: number, nowMs: number): void {
+    const entryOf = ({ bucketMs, lengthMs }: Window, units: number): Entry => ({
+      atMs: nowMs,
+      countsUntilMs: floorTo(nowMs, bucketMs) + bucketMs + lengthMs,
+      units,
+    });
+    if (minuteUnits > 0) this.#minute.push(entryOf(MINUTE, minuteUnits));
+    if (perDay !== undefined && dayUnits > 0) this.#day.push(entryOf(DAY, dayUnits));
+  }
+
+  /** What lies ahead, because the clock was set back, is as if it were of now; what is over goes. */
+  #bringTo(nowMs: number): void {
+    for (const [entries, { bucketMs, lengthMs }] of [
+      [this.#minute, MINUTE],
+      [this.#day, DAY],
+    ] as const) {
+      for (const entry of entries) {
+        if (floorTo(entry.atMs, bucketMs) <= nowMs) continue;
+        entry.atMs = nowMs;
+        entry.countsUntilMs = floorTo(nowMs, bucketMs) + bucketMs + lengthMs;
+      }
+    }
+    for (const refusal of this.#refusals) {
+      if (refusal.countsUntilMs > floorTo(nowMs + 60_000, 10_000)) refusal.countsUntilMs = floorTo(nowMs, 10_000);
+    }
+    const counts = ({ countsUntilMs }: Entry) => countsUntilMs > nowMs;
+    this.#minute = this.#minute.filter(counts);
+    this.#day = this.#day.filter(counts);
+    this.#refusals = this.#refusals.filter(counts);
+    this.#bannedUntilMs = Math.min(this.#bannedUntilMs, nowMs + this.#banMs);
+    if (this.#bannedUntilMs + DAY_MS <= nowMs) this.#level = this.#bannedUntilMs = 0;
+  }
+
+  #freeAt(entries: readonly Entry[], units: number, nowMs: number): number {
+    let freed = 0;
+    for (const entry of entries.toSorted((one, other) => one.countsUntilMs - other.countsUntilMs)) {
+      freed += entry.units;
+      if (freed >= units) return entry.countsUntilMs;
+    }
+    return nowMs;
+  }
+
+  #resetOf(entries: readonly Entry[], limit: number, nowMs: number): number {
+    return this.#freeAt(entries, Math.max(1, sum(entries) - limit + 1), nowMs);
+  }
+}
 
 const SCRIPT = readFileSync(new URL('../src/limiter.lua', import.meta.url), 'utf8');
 const START_MS = 1_700_000_000_123;

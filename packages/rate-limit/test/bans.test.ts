@@ -2,8 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { State } from '../src/algorithm.ts';
 import type { RateLimitDecision, Subject } from '../src/index.ts';
-import { checkState, snapshotOf } from './support/state.ts';
-import { arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './support/traffic.ts';
+import {
+  arrivals,
+  checkState,
+  limits,
+  newAddress,
+  newKey,
+  PROPERTY_RUNS,
+  snapshotOf,
+  startMs,
+  traffic,
+} from './support/traffic.ts';
 
 const T0 = 1_700_000_000_000;
 const SECOND = 1_000;

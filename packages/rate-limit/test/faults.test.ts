@@ -12,8 +12,7 @@ import {
   untilAway,
   untilInUse,
 } from './support/fault-scenario.ts';
-import { hammer } from './support/hammer.ts';
-import { newAddress, newKey } from './support/traffic.ts';
+import { hammer, newAddress, newKey } from './support/traffic.ts';
 
 const countedIn = (changes: readonly LimiterStateChange[]) => changes.map((change) => change.countedIn);
 

@@ -2,18 +2,38 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { State } from '../src/algorithm.ts';
 import type { RateLimitDecision } from '../src/index.ts';
-import { ExactLog } from './support/exact-log.ts';
-import { checkState, snapshotOf, usedOf } from './support/state.ts';
 import {
   type Arrival,
   arrivals,
+  checkState,
   limits,
   newAddress,
   newKey,
   PROPERTY_RUNS,
+  snapshotOf,
   startMs,
   traffic,
+  usedOf,
 } from './support/traffic.ts';
+
+/** What the algorithm is measured by: every single hit, kept for ever. */
+class ExactLog {
+  readonly #hits: { readonly atMs: number; readonly cost: number }[] = [];
+
+  add(atMs: number, cost: number): void {
+    this.#hits.push({ atMs, cost });
+  }
+
+  /** The cost in `(toMs - lengthMs, toMs]`. */
+  sum(toMs: number, lengthMs: number): number {
+    let sum = 0;
+    for (let i = this.#hits.length - 1; i >= 0; i--) {
+      const hit = this.#hits[i];
+      if (hit !== undefined && hit.atMs > toMs - lengthMs && hit.atMs <= toMs) sum += hit.cost;
+    }
+    return sum;
+  }
+}
 
 // As they are promised, whatever the source says: how long a window is, and how long a freed unit may be held back.
 const MINUTE = { lengthMs: 60_000, heldBackMs: 1_000 } as const;

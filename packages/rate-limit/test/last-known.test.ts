@@ -3,9 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { connectRedis, ResilientLimiter, refusalByBan } from '../src/index.ts';
 import { LastKnown } from '../src/last-known.ts';
 import { movableClock, PATIENT } from './support/fault-scenario.ts';
-import { hammer } from './support/hammer.ts';
-import { checkState } from './support/state.ts';
-import { newAddress, newKey } from './support/traffic.ts';
+import { checkState, hammer, newAddress, newKey } from './support/traffic.ts';
 
 const T0 = 1_700_000_000_000;
 

@@ -7,8 +7,7 @@ import {
   type SubjectBan,
 } from '../src/index.ts';
 import { openLimiter, openScenario, PATIENT } from './support/fault-scenario.ts';
-import { hammer } from './support/hammer.ts';
-import { newAddress, newKey } from './support/traffic.ts';
+import { hammer, newAddress, newKey } from './support/traffic.ts';
 
 /** Keeps what it observes. */
 function createObserver() {

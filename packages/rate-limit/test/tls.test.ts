@@ -7,10 +7,29 @@ import { createTemporaryFolder, findFreePort, PATIENTLY, SELF_SIGNED, startRedis
 import type { Redis } from 'ioredis';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { connectRedis, connectToAdministrate, type RedisLocation, ResilientLimiter } from '../src/index.ts';
-import { OF_ANOTHER_AUTHORITY } from './support/another-certificate.ts';
 import { ask, eventually, openLimiter, PATIENT, sleep } from './support/fault-scenario.ts';
 import { startRedisCluster } from './support/redis-cluster.ts';
 import { newKey } from './support/traffic.ts';
+
+/** A certificate of another authority than `SELF_SIGNED`, for the same name. Made by `openssl req -x509 -newkey ec`. */
+const OF_ANOTHER_AUTHORITY = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgeO1k4ZWybkiijNrc
+kq2MjVa33mHkKX08flS/6MDo1jqhRANCAATR3WuMhI34Z/Lalv75tww/BX98HgIb
+l2YMRrVdw/wruTEg5zDMtBhUoKUlCJflppJKNwCOWnTQOlKyZBg6bRQ9
+-----END PRIVATE KEY-----`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBgDCCASWgAwIBAgIUO+bQUe0uapqj01Bq8aSuyr5X5CEwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyODEyMTgxNloYDzIxMjYxMTA0
+MTIxODE2WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAATR3WuMhI34Z/Lalv75tww/BX98HgIbl2YMRrVdw/wruTEg5zDMtBhU
+oKUlCJflppJKNwCOWnTQOlKyZBg6bRQ9o1MwUTAdBgNVHQ4EFgQUC52HWTErG99k
+kcv06JNVTaWm4iMwHwYDVR0jBBgwFoAUC52HWTErG99kkcv06JNVTaWm4iMwDwYD
+VR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNJADBGAiEAjD3isSsBC93wPv13e6T8
+vGVArIAoHMoINGAY6bsN3M4CIQD5dz5hxYKivA7qYtKivGqU3iKARAkDQAhIjtj5
+AFAMDA==
+-----END CERTIFICATE-----`,
+};
 
 /** For which the certificate of each server is valid; for its address it is not. */
 const NAME = 'localhost';

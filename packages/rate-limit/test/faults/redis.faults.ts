@@ -15,7 +15,6 @@ import {
   WAIT_MAX_MS,
   watchLag,
 } from '../support/fault-scenario.ts';
-
 import { newKey } from '../support/traffic.ts';
 
 /** Requests that one caller has under way, one after the other, until Redis counts as away. */

@@ -2,9 +2,17 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { State } from '../../src/algorithm.ts';
 import type { RateLimiter } from '../../src/index.ts';
-import { hammer } from './hammer.ts';
-import { checkState } from './state.ts';
-import { arrivals, limits, newAddress, newKey, PROPERTY_RUNS, startMs, traffic } from './traffic.ts';
+import {
+  arrivals,
+  checkState,
+  hammer,
+  limits,
+  newAddress,
+  newKey,
+  PROPERTY_RUNS,
+  startMs,
+  traffic,
+} from './traffic.ts';
 
 const T0 = 1_700_000_000_000;
 /** What is used now is freed with its second, and with its quarter of an hour. */

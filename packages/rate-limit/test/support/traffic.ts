@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { vi } from 'vitest';
-import type { Subject } from '../../src/index.ts';
+import { advance, decide, newState, read, type State } from '../../src/algorithm.ts';
+import type {
+  BannedDecision,
+  RateLimitDecision,
+  RateLimiter,
+  RateLimitSnapshot,
+  RateLimitStatus,
+  Subject,
+} from '../../src/index.ts';
+import { refusalsMaxOf } from '../../src/subject.ts';
 
 /** Runs of each property; a longer run is `PETSTORE_PROPERTY_RUNS=20000`. fast-check prints the seed of a failure. */
 export const PROPERTY_RUNS = Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250);
@@ -105,4 +114,40 @@ export function* arrivals(first: Subject, requests: readonly Request[], fromMs: 
 function scale({ name, perMinute, perDay }: Subject, share: number): Subject {
   const scaled = (limit: number) => Math.min(1_000_000_000, Math.max(1, Math.floor(limit * share)));
   return { name, perMinute: scaled(perMinute), perDay: perDay === undefined ? undefined : scaled(perDay) };
+}
+
+// The algorithm as functions that leave the state they are given as it is.
+
+interface Step {
+  readonly state: State;
+  readonly decision: RateLimitDecision;
+}
+
+function stateAt(state: State | undefined, nowMs: number): State {
+  const copy = state === undefined ? newState() : structuredClone(state);
+  advance(copy, nowMs);
+  return copy;
+}
+
+export function checkState(before: State | undefined, subject: Subject, cost: number, nowMs: number): Step {
+  const state = stateAt(before, nowMs);
+  return { state, decision: decide(state, subject, { cost, refusalsMax: refusalsMaxOf(subject) }, nowMs) };
+}
+
+export const snapshotOf = (state: State | undefined, subject: Subject, nowMs: number): RateLimitSnapshot =>
+  read(stateAt(state, nowMs), subject, nowMs);
+
+export const usedOf = ({ minute, day }: RateLimitStatus) => ({ minute: minute.used, day: day?.used });
+
+/** More refusals at once than any pool is granted on the plans that tests ban a key of. */
+const ATTEMPTS_MAX = 1_000;
+
+/** Sends requests without a pause until the key is banned. @returns the first refusal by the ban */
+export async function hammer(limiter: Pick<RateLimiter, 'check'>, subject: Subject): Promise<BannedDecision> {
+  let decision: RateLimitDecision | undefined;
+  for (let i = 0; i < ATTEMPTS_MAX; i++) {
+    decision = await limiter.check(subject, 1);
+    if (decision.outcome === 'banned') return decision;
+  }
+  throw new Error(`${ATTEMPTS_MAX} requests at once were not banned, the last was ${decision?.outcome}`);
 }

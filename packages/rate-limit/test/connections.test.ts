@@ -1,18 +1,20 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { createServer } from 'node:tls';
-import { SELF_SIGNED, startRedisServer } from '@petstore/testing';
+import { createTestRedis, SELF_SIGNED, startRedisServer } from '@petstore/testing';
+import { Cluster, Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
 import { reasonOf } from '../src/connect-redis.ts';
 import {
   connectRedis,
   connectToAdministrate,
   type LimiterStateChange,
+  RateLimitAdministration,
   type RedisLocation,
   ResilientLimiter,
 } from '../src/index.ts';
-import { ask, eventually, PATIENT, untilInUse } from './support/fault-scenario.ts';
-import { newKey } from './support/traffic.ts';
+import { ask, eventually, openLimiter, PATIENT, untilInUse } from './support/fault-scenario.ts';
+import { hammer, newKey } from './support/traffic.ts';
 
 const WRONG_PASSWORD = 'hunter2';
 const HOST = '127.0.0.1';
@@ -141,4 +143,68 @@ test('who named Sentinels is not told to name another server', () => {
   });
   expect(reasonOf(redis, reply)).toMatch(/^READONLY /);
   redis.disconnect();
+});
+
+describe('a connection that is lost', () => {
+  test.each([
+    { type: 'single', ...refused, database: 0, tls: false },
+    { type: 'sentinel', sentinels: [refused], masterName: 'orders', database: 0, tls: false },
+    { type: 'cluster', nodes: [refused], tls: false },
+  ] satisfies RedisLocation[])('is made anew within 2 s, however long Redis was away: $type', (location) => {
+    const redis = connectRedis(location);
+    const { options } = redis;
+    const waitsOf = redis instanceof Cluster ? [redis.options.clusterRetryStrategy] : [redis.options.retryStrategy];
+    if ('sentinelRetryStrategy' in options && location.type === 'sentinel') waitsOf.push(options.sentinelRetryStrategy);
+    expect(waitsOf).toHaveLength(location.type === 'sentinel' ? 2 : 1);
+    for (const waitOf of waitsOf) {
+      for (const attempt of [1, 2, 3, 6, 7, 100, 1_000_000]) {
+        const waitMs = waitOf?.(attempt);
+        expect(waitMs).toBeGreaterThanOrEqual(50);
+        expect(waitMs).toBeLessThanOrEqual(1_000);
+      }
+    }
+    const { connectTimeout } = redis instanceof Cluster ? (redis.options.redisOptions ?? {}) : redis.options;
+    expect(connectTimeout).toBeLessThanOrEqual(1_000); // where nothing so much as refuses
+    redis.disconnect();
+  });
+});
+
+test('two deployments with prefixes of their own share a Redis and see nothing of each other', async () => {
+  await using database = await createTestRedis();
+  const { hostname: host, port, pathname } = new URL(database.url);
+  const connect = (keyPrefix: string) =>
+    connectRedis(
+      { type: 'single', host, port: Number(port), database: Number(pathname.slice(1)), tls: false },
+      { keyPrefix, ...PATIENT },
+    );
+  const [shop, clinic, plain] = [connect('shop:'), connect('clinic:'), connect('')];
+  using ofShop = await openLimiter({ redis: shop });
+  using ofClinic = await openLimiter({ redis: clinic });
+  using ofPlain = await openLimiter({ redis: plain });
+  const [key, address] = [newKey(2, 100), { name: 'address:192.0.2.1', perMinute: 60, perDay: undefined }];
+
+  await hammer(ofShop.limiter, key);
+  await ofShop.limiter.check(address, 60);
+  for (const { limiter } of [ofClinic, ofPlain]) {
+    expect(await limiter.check(key, 1)).toMatchObject({ outcome: 'admitted', minute: { remaining: 1 } });
+    expect(await limiter.check(address, 1)).toMatchObject({ outcome: 'admitted', minute: { remaining: 59 } });
+  }
+
+  const bansOf = (redis: typeof shop) => new RateLimitAdministration(redis).listBans();
+  await eventually(async () => expect(await bansOf(shop)).toHaveLength(1));
+  expect(await bansOf(clinic)).toEqual([]);
+  expect(await bansOf(plain)).toEqual([]);
+  expect(await new RateLimitAdministration(clinic).liftBan(key.name)).toBeUndefined();
+  expect(await new RateLimitAdministration(shop).liftBan(key.name)).toMatchObject({ level: 1 });
+
+  const client = new Redis(database.url);
+  const names = await client.keys('*');
+  client.disconnect();
+  const named = (prefix: string) => [`${prefix}limits:of:address:192.0.2.1`, `${prefix}limits:of:${key.name}`];
+  // The probe of a start is a subject, too; an emptied list of bans is gone.
+  expect(names.filter((name) => !name.includes('probe')).sort()).toEqual([
+    ...named('clinic:'),
+    ...named(''),
+    ...named('shop:'),
+  ]);
 });
