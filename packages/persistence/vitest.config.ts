@@ -1,6 +1,6 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
 export default definePackageTests({
-  longest: ['migrations', 'list-orders', 'connections'],
+  longest: ['migrations', 'lists', 'connections'],
   maxWorkers: 3, // with more on two cores, PostgreSQL responds so late that it counts as hung
 });

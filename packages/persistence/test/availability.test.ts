@@ -2,8 +2,7 @@ import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/doma
 import { PATIENTLY, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOW, newOrder } from './support.ts';
-import { WAYS, type Way } from './ways.ts';
+import { collect, NOW, newOrder, WAYS, type Way } from './support.ts';
 
 const ways = Object.entries<Way>(WAYS);
 

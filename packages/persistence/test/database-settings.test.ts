@@ -1,9 +1,21 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { generateApiKeyId, petId, SERVICE_ORIGIN } from '@petstore/domain';
+import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
-import { collect, NOW, newOrder, numbered, runSql, useTestStore } from './support.ts';
+import { toRfc3339 } from '../src/time-text.ts';
+import {
+  collect,
+  importOrders,
+  listedTexts,
+  NOW,
+  newOrder,
+  numbered,
+  pendingOrder,
+  runSql,
+  useTestStore,
+} from './support.ts';
 
 const store = useTestStore();
 
@@ -76,3 +88,47 @@ async function createDatabase(encoding: string): Promise<{ readonly url: string 
   const { href } = Object.assign(new URL(store.url), { pathname: `/${name}` });
   return { url: href, [Symbol.asyncDispose]: () => runSql(store.url, `drop database ${name} with (force)`) };
 }
+
+test.each([
+  ['zone', `set timezone to 'Asia/Kolkata'`],
+  ['zone, as far from UTC as none', `set timezone to 'Europe/London'`],
+  ['style', `set datestyle to 'German'`],
+])('the time of a session of another %s is refused', async (_, setting) => {
+  const client = new pg.Client(store.url);
+  await client.connect();
+  await client.query(setting);
+  const { rows } = await client.query(`select '2026-07-01T00:00:00Z'::timestamptz(3)::text as time`);
+  await client.end();
+  expect(() => toRfc3339(rows[0].time)).toThrow('not a time as this schema stores it');
+});
+
+test('each connection lists by the zone and the style that it was given, whatever the database is set to', async () => {
+  await store.clear();
+  const orders = Array.from({ length: 300 }, (_, i) => ({ ...pendingOrder(BigInt(i + 1)), shipDate: NOW }));
+  await importOrders(store, orders);
+  const name = new URL(store.url).pathname.slice(1);
+  await store.query(`alter database ${name} set timezone to 'Asia/Kolkata'`);
+  await store.query(`alter database ${name} set datestyle to 'German'`);
+  await using persistence = openPersistence({ databaseUrl: store.url });
+  expect((await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders)).toEqual(orders);
+});
+
+test('options in the URL stay, and the session is what the statements count on', async () => {
+  await store.clear();
+  const url = new URL(store.url);
+  url.searchParams.set('options', '-c work_mem=5MB -c TimeZone=Asia/Tokyo -c DateStyle=German');
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  const { order } = await persistence.orders.insertOrder(newOrder({ shipDate: NOW }), SERVICE_ORIGIN);
+  expect((await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders)).toEqual([order]);
+});
+
+test('a time of more decimals than the schema has fails a list, at its beginning or later', async () => {
+  await store.clear();
+  await store.query('alter table orders alter ship_date type timestamptz(6)');
+  const orders = Array.from({ length: 300 }, (_, i) => ({ ...pendingOrder(BigInt(i + 1)), shipDate: NOW }));
+  await importOrders(store, orders);
+  await store.query(`update orders set ship_date = ship_date + interval '1 microsecond' where id = 300`);
+  await expect(listedTexts(store)).rejects.toThrow('05:06:07.089001+00');
+  await store.query(`update orders set ship_date = ship_date + interval '1 microsecond' where id = 1`);
+  await expect(listedTexts(store)).rejects.toThrow('05:06:07.089001+00');
+});

@@ -23,6 +23,7 @@ import {
   listedTexts,
   NOW,
   newOrder,
+  numbered,
   pendingOrder,
   shippedOrder,
   textsOf,
@@ -227,3 +228,11 @@ test('memory stays flat however long the list is', async () => {
   expect(await peakOf(orders.listOrderTexts())).toBeLessThan(6_000_000);
   expect(await peakOf(orders.listOrders())).toBeLessThan(6_000_000);
 }, 120_000);
+
+test('pets are listed in the order of their ids, as many as there are', async () => {
+  const pets = Array.from({ length: 25_000 }, (_, i) => ({ id: petId(BigInt(i * 7) - 1_000n), name: `pet ${i}` }));
+  await store.persistence.pets.importPets(numbered(pets.toReversed()));
+  const batches = await collect(store.persistence.pets.listPets());
+  expect(batches.map((batch) => batch.length)).toEqual([10_000, 10_000, 5_000]);
+  expect(batches.flat()).toEqual(pets);
+});

@@ -5,8 +5,7 @@ import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOW, newOrder, runSql, UNKNOWN_KEY_ID } from './support.ts';
-import { WAYS, type Way } from './ways.ts';
+import { collect, NOW, newOrder, runSql, UNKNOWN_KEY_ID, WAYS, type Way } from './support.ts';
 
 // The statements of the operators' guide, on roles and a database of the test's own.
 

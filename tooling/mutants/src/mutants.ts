@@ -289,7 +289,7 @@ const PERSISTENCE: readonly Mutant[] = [
     file: 'packages/persistence/src/orders/list-orders.ts',
     from: 'lastId + 1n',
     to: 'lastId + 2n',
-    ...byPersistence('list-orders'),
+    ...byPersistence('lists'),
   },
   {
     name: 'an order that is read has its times exchanged',

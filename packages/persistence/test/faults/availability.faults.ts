@@ -5,8 +5,7 @@ import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/doma
 import { createTestDatabase } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../../src/index.ts';
-import { NOW, newOrder } from '../support.ts';
-import { WAYS, type Way } from '../ways.ts';
+import { NOW, newOrder, WAYS, type Way } from '../support.ts';
 
 const ways = Object.entries<Way>(WAYS);
 
