@@ -1,6 +1,104 @@
-import { type PlanName, StorageUnavailableError } from '@petstore/domain';
+import { randomBytes } from 'node:crypto';
+import {
+  type ApiKey,
+  type ApiKeyId,
+  type ApiKeySecret,
+  type ApiKeyStore,
+  generateApiKeyId,
+  generateApiKeyText,
+  hashApiKeyText,
+  type PlanName,
+  StorageUnavailableError,
+} from '@petstore/domain';
+import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { newKeyText, openTestAuthenticator } from './test-authenticator.ts';
+import { ApiError, type Authentication, type Authenticator, createAuthenticator } from '../src/index.ts';
+
+/** Asks the key store wherever an authenticator would have to: none is refused before. */
+const askingAlways = (authenticator: Authenticator) => ({
+  authenticate(authorization: string | undefined): Authentication | Promise<Authentication> {
+    const identity = authenticator.identify(authorization);
+    return identity.type === 'look-up' ? identity.lookUp() : identity;
+  },
+  forget: (id: ApiKeyId) => authenticator.forget(id),
+});
+
+/** An authenticator on a key store in memory, and the calls that it makes of it. */
+function openTestAuthenticator() {
+  const clock = manualClock('2026-11-20T12:00:00.000Z');
+  const keys = new Map<ApiKeyId, ApiKey>();
+  /** By the key's text. */
+  const secrets = new Map<string, { readonly id: ApiKeyId; readonly expiresAt?: Date }>();
+  const lookUps: Promise<unknown>[] = [];
+  const marks: Promise<void>[] = [];
+  const backgroundErrors: unknown[] = [];
+  const store = { isAway: false };
+
+  async function findSecret(secretHash: Uint8Array): Promise<ApiKeySecret | undefined> {
+    if (store.isAway) throw new StorageUnavailableError('connection refused');
+    for (const [text, { id, expiresAt }] of secrets) {
+      const key = keys.get(id);
+      if (key === undefined || !Buffer.from(secretHash).equals(hashApiKeyText(text))) continue;
+      return { key, ...(expiresAt && { secretExpiresAt: expiresAt }) };
+    }
+    return undefined;
+  }
+  const changeKey = (id: ApiKeyId, change: Partial<ApiKey>): void => {
+    const key = keys.get(id);
+    if (key === undefined) throw new Error(`There is no key ${id}.`);
+    keys.set(id, { ...key, ...change });
+  };
+  const apiKeys: ApiKeyStore = {
+    findSecret(hash) {
+      const call = findSecret(hash);
+      lookUps.push(call.catch(() => {}));
+      return call;
+    },
+    async markKeyUsed(id, lastUsedAt) {
+      const call = Promise.resolve(changeKey(id, { lastUsedAt }));
+      marks.push(call);
+      return call;
+    },
+  };
+  const onBackgroundError = (error: unknown) => void backgroundErrors.push(error);
+  return {
+    ...askingAlways(createAuthenticator({ apiKeys, clock, onBackgroundError })),
+    apiKeys,
+    store,
+    clock,
+    lookUps,
+    marks,
+    backgroundErrors,
+    changeKey,
+    lastUseOf: (id: ApiKeyId) => keys.get(id)?.lastUsedAt,
+    createKey(options: Partial<ApiKey> = {}, text = newKeyText()): { id: ApiKeyId; text: string } {
+      const id = idOf(text);
+      keys.set(id, {
+        id,
+        name: 'test',
+        kind: 'external',
+        readOnly: false,
+        plan: { name: 'free' },
+        createdAt: clock(),
+        ...options,
+      });
+      secrets.set(text, { id });
+      return { id, text };
+    },
+    /** @returns the new text; the old one is good until then */
+    rotateKey(id: ApiKeyId, oldText: string, overlapEndsAt: Date): string {
+      const text = generateApiKeyText('live', id, randomBytes);
+      secrets.set(oldText, { id, expiresAt: overlapEndsAt });
+      secrets.set(text, { id });
+      return text;
+    },
+  };
+}
+
+/** A well-formed key, of which no store knows yet. */
+const newKeyText = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
+
+const idOf = (keyText: string) => keyText.slice(9, 17) as ApiKeyId; // where its text holds it
 
 describe('the Authorization header', () => {
   const fixture = openTestAuthenticator();
@@ -223,5 +321,85 @@ describe('while PostgreSQL is unavailable', () => {
     fixture.store.isAway = true;
     fixture.forget(id);
     await expect(fixture.authenticate(`Bearer ${text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
+  });
+});
+
+describe('a key', () => {
+  test('that was tried before it was made opens within a second', async () => {
+    const fixture = openTestAuthenticator();
+    const text = newKeyText();
+    expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    fixture.createKey({}, text);
+    fixture.clock.advance(999);
+    expect(fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(fixture.lookUps).toHaveLength(1);
+    fixture.clock.advance(1);
+    expect(await fixture.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+  });
+
+  test('that was tried before it was created is accepted at once after a notification', async () => {
+    const fixture = openTestAuthenticator();
+    const text = newKeyText();
+    expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    fixture.createKey({}, text);
+    fixture.forget(idOf(text));
+    expect(await fixture.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+  });
+
+  test('that is unknown is remembered among 5,000 at most, and looked up again when as many came after it', async () => {
+    const fixture = openTestAuthenticator();
+    const headers = Array.from({ length: 5_001 }, () => `Bearer ${newKeyText()}`);
+    const [first, ...others] = headers;
+    const authenticate = (header: string | undefined) => fixture.authenticate(header);
+    expect(await authenticate(first)).toEqual({ type: 'invalid' });
+    while (fixture.lookUps.length < headers.length) {
+      await Promise.all(others.slice(fixture.lookUps.length - 1, fixture.lookUps.length + 499).map(authenticate));
+    }
+    expect(fixture.lookUps).toHaveLength(5_001);
+    for (const header of others) expect(authenticate(header)).toEqual({ type: 'invalid' }); // without a promise
+    expect(await authenticate(first)).toEqual({ type: 'invalid' });
+    expect(fixture.lookUps).toHaveLength(5_002);
+  });
+});
+
+describe('unknown keys', () => {
+  test('are looked up 512 at a time at most, and one that is known lately passes all the same', async () => {
+    const answers: PromiseWithResolvers<undefined>[] = [];
+    let isHung = false;
+    const fixture = openTestAuthenticator();
+    const { id, text } = fixture.createKey();
+    const apiKeys: ApiKeyStore = {
+      findSecret(hash) {
+        if (!isHung) return fixture.apiKeys.findSecret(hash);
+        const answer = Promise.withResolvers<undefined>();
+        answers.push(answer);
+        return answer.promise;
+      },
+      markKeyUsed: async () => {},
+    };
+    const { clock } = fixture;
+    const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
+    const lookUp = (key: string) => {
+      const identity = authenticator.identify(`Bearer ${key}`);
+      if (identity.type !== 'look-up') throw new Error('the store was not to be asked');
+      return identity;
+    };
+    expect(lookUp(text).knownPrincipal).toBeUndefined();
+    await lookUp(text).lookUp();
+    isHung = true;
+    const waiting = Array.from({ length: 512 }, () => lookUp(newKeyText()).lookUp());
+    await expect(lookUp(newKeyText()).lookUp()).rejects.toMatchObject({ errorCode: 'overloaded' });
+    await expect(lookUp(newKeyText()).lookUp()).rejects.toBeInstanceOf(ApiError);
+    expect(answers).toHaveLength(512);
+    clock.advance(6_000);
+    expect(lookUp(text).knownPrincipal).toMatchObject({ keyId: id });
+    const known = lookUp(text).lookUp();
+    expect(answers).toHaveLength(513);
+    for (const answer of answers) answer.resolve(undefined);
+    expect(await Promise.all(waiting)).toEqual(Array(512).fill({ type: 'invalid' }));
+    expect(await known).toEqual({ type: 'invalid' });
+    // Their places are free again.
+    isHung = false;
+    expect(await lookUp(newKeyText()).lookUp()).toEqual({ type: 'invalid' });
   });
 });

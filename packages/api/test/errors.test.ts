@@ -1,17 +1,26 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { StorageUnavailableError } from '@petstore/domain';
 import { TRPCError } from '@trpc/server';
+import { createHTTPServer } from '@trpc/server/adapters/standalone';
 import { type TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
-import { describe, expect, test } from 'vitest';
+import superjson, { type SuperJSONResult } from 'superjson';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   ApiError,
+  appRouter,
   ERROR_CATALOGUE,
   type ErrorCode,
   errorResponse,
   failureOf,
+  type TrpcErrorShape,
   toApiError,
   toErrorResponse,
+  toTrpcEnvelope,
+  trpcResponseMeta,
 } from '../src/index.ts';
+import { EXTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
 
 const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
 
@@ -106,5 +115,228 @@ describe('whatever is thrown', () => {
     expect(toErrorResponse(new TRPCError({ code: 'BAD_REQUEST', cause: unknown })).message).toBe(
       'The input: contains an unknown field.',
     );
+  });
+});
+
+/** The router behind tRPC's own HTTP server, without any admission before it. */
+interface TrpcServer extends AsyncDisposable {
+  readonly url: string;
+  /** The errors that `onError` received. */
+  readonly errors: unknown[];
+}
+
+async function serveTrpc(api: TestApi): Promise<TrpcServer> {
+  const errors: unknown[] = [];
+  const server = createHTTPServer({
+    router: appRouter,
+    createContext: () => api.contextOf(EXTERNAL),
+    responseMeta: trpcResponseMeta,
+    maxBodySize: 10_000,
+    maxBatchSize: 5,
+    onError: ({ error }) => {
+      errors.push(error);
+    },
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on TCP
+  return {
+    url: `http://127.0.0.1:${port}`,
+    errors,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** What superjson makes of an input, as a client sends it. */
+const encode = (input: unknown): string => JSON.stringify(superjson.serialize(input));
+
+const decode = (encoded: SuperJSONResult): unknown => superjson.deserialize(encoded);
+
+let api: TestApi;
+let server: TrpcServer;
+beforeAll(async () => {
+  api = await startTestApi();
+  server = await serveTrpc(api);
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await api[Symbol.asyncDispose]();
+});
+
+const SECRET = 'pso_live_abcd1234_SECRETSECRETSECRETSECRETSECRETSE';
+
+async function send(
+  path: string,
+  init: RequestInit = {},
+): Promise<{ response: Response; text: string; json: unknown }> {
+  const response = await fetch(`${server.url}${path}`, init);
+  const text = await response.text();
+  return { response, text, json: JSON.parse(text) };
+}
+
+const post = (body: string, type = 'application/json'): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': type },
+  body,
+});
+
+const errorOf = (json: unknown): TrpcErrorShape => {
+  const { error } = json as { error: Parameters<typeof decode>[0] }; // the body of a failure
+  return decode(error) as TrpcErrorShape; // the shape that the tests go on to look at
+};
+
+function itemsOf(json: unknown): unknown[] {
+  if (!Array.isArray(json)) throw new TypeError('The response to a batch is an array.');
+  return json;
+}
+
+/** What the transformer or a contract refuses. Paths, methods and media types are a matter of the server's tests. */
+const FAILURES: readonly (readonly [what: string, errorCode: ErrorCode, path: string, init?: RequestInit])[] = [
+  ['malformed JSON', 'malformed_json', '/orders.cancel', post(`{"json":${SECRET}`)],
+  ['malformed JSON in the URL', 'malformed_json', `/pets.get?input=${SECRET}`],
+  ['a form', 'invalid_request', '/orders.cancel', post('--b--', 'multipart/form-data; boundary=b')],
+  ['bytes', 'invalid_request', '/orders.cancel', post('abc', 'application/octet-stream')],
+  ['a body that is too large', 'payload_too_large', '/orders.cancel', post(`"${'x'.repeat(20_000)}"`)],
+  ['no input', 'invalid_request', '/orders.cancel', post('')],
+  ['an input that is not from superjson', 'invalid_request', '/orders.cancel', post('{"orderId":1}')],
+  ['null for an input', 'invalid_request', '/orders.cancel', post('null')],
+  ['a text for an id', 'invalid_request', '/orders.cancel', post(encode({ orderId: SECRET }))],
+  ['an id of 2^63', 'invalid_request', '/orders.cancel', post(encode({ orderId: 2n ** 63n }))],
+  ['an unknown field', 'invalid_request', '/orders.cancel', post(encode({ orderId: 1n, [SECRET]: 1 }))],
+  ['an id beyond superjson', 'invalid_request', '/orders.cancel', post(rawId(SECRET))],
+  ['an id in hexadecimal', 'invalid_request', '/orders.cancel', post(rawId('0x1'))],
+  [
+    'types that superjson does not know',
+    'invalid_request',
+    '/orders.cancel',
+    post(`{"json":{"orderId":"1"},"meta":{"values":{"orderId":["${SECRET}"]}}}`),
+  ],
+  [
+    'a path into the prototype',
+    'invalid_request',
+    '/orders.cancel',
+    post('{"json":{},"meta":{"values":{"__proto__.a":["Date"]}}}'),
+  ],
+  ['an order that does not exist', 'order_not_found', '/orders.cancel', post(encode({ orderId: 404n }))],
+  ['a pet that does not exist', 'pet_not_found', `/pets.get?input=${encodeURIComponent(encode({ petId: 1n }))}`],
+  ['an internal procedure', 'insufficient_scope', '/orders.ship', post(encode({ orderId: 1n }))],
+  ['an internal procedure with bad input', 'insufficient_scope', '/orders.ship', post(encode(SECRET))],
+  ['a list without a streaming link', 'unsupported_media_type', '/orders.list'],
+  ['a batch of queries and mutations', 'invalid_request', '/pets.get,orders.cancel?batch=1', post('{}')],
+  ['a batch that is too large', 'invalid_request', `/${Array(6).fill('orders.list')}?batch=1`],
+  [
+    'a batch to be streamed that is none',
+    'invalid_request',
+    '/orders.list',
+    { headers: { 'trpc-accept': 'application/jsonl' } },
+  ],
+];
+
+function rawId(text: string): string {
+  return JSON.stringify({ json: { orderId: text }, meta: { values: { orderId: ['bigint'] } } });
+}
+
+describe('over tRPC', () => {
+  beforeAll(() => api.importOrders(pendingOrder(0n), pendingOrder(1n), pendingOrder(16n)));
+
+  const failures = FAILURES.map(([what, errorCode, path, init]) => ({ what, errorCode, path, init }));
+  test.each(failures)(
+    '$what is $errorCode, in the envelope of tRPC, and repeats nothing that came',
+    async ({ errorCode, path, init }) => {
+      const { response, text, json } = await send(path, init);
+      const { status, trpcCode } = ERROR_CATALOGUE[errorCode];
+      const shape = errorOf(json);
+      expect(shape).toEqual({
+        message: expect.any(String),
+        code: expect.any(Number),
+        data: { code: trpcCode, httpStatus: status, errorCode },
+      });
+      expect(response.status).toBe(status);
+      expect(response.headers.get('content-type')).toBe('application/json');
+      expect(text).not.toContain('SECRET');
+      expect(text).not.toMatch(/stack|node_modules|packages\//);
+      for await (const batch of await api.callAs({ type: 'in-process', name: 'test' }).orders.list()) {
+        expect(batch.map((order) => order.status)).toEqual(['pending', 'pending', 'pending']);
+      }
+    },
+  );
+
+  test('a batch has a result for each call', async () => {
+    const input = { 0: JSON.parse(encode({ petId: 1n })), 1: JSON.parse(encode({ petId: 'x' })) };
+    const path = `/pets.get,pets.get,${SECRET}?batch=1&input=${encodeURIComponent(JSON.stringify(input))}`;
+    const { response, json, text } = await send(path);
+    const codes = itemsOf(json).map((item) => errorOf(item).data.errorCode);
+    expect(codes).toEqual(['pet_not_found', 'invalid_request', 'route_not_found']);
+    expect(response.status).toBe(207);
+    expect(text).not.toContain('SECRET');
+  });
+
+  test('a batch with malformed JSON fails as a whole in each of its calls', async () => {
+    const { response, json } = await send('/orders.cancel,orders.cancel?batch=1', post(`{"0":{"json":${SECRET}`));
+    expect(itemsOf(json).map((item) => errorOf(item).data.errorCode)).toEqual(['malformed_json', 'malformed_json']);
+    expect(response.status).toBe(400);
+  });
+
+  test('a refusal of an input says what was wrong and what would be right', async () => {
+    const { json } = await send('/orders.cancel', post(encode({ orderId: 'x', extra: 1 })));
+    expect(errorOf(json).message).toBe(
+      'orderId: must be a 64-bit integer, from -9223372036854775808 to 9223372036854775807 ' +
+        '(a bigint over tRPC, plain decimal digits in a URL); The input: may only contain orderId.',
+    );
+  });
+
+  test('an internal failure is bland, and reported to the operator whole, once', async () => {
+    const fault = new RangeError(`select ${SECRET}`);
+    const clock = () => {
+      throw fault;
+    };
+    const contextOf: TestApi['contextOf'] = (principal) => ({
+      ...api.contextOf(principal),
+      services: { ...api.services, clock },
+    });
+    await using broken = await serveTrpc({ ...api, contextOf });
+    const response = await fetch(`${broken.url}/orders.cancel`, post(encode({ orderId: 1n })));
+    expect(response.status).toBe(500);
+    expect(errorOf(await response.json())).toMatchObject({
+      message: ERROR_CATALOGUE.internal_error.message,
+      data: { code: 'INTERNAL_SERVER_ERROR', errorCode: 'internal_error' },
+    });
+    expect(broken.errors.map(failureOf)).toEqual([{ severity: 'error', cause: fault }]);
+  });
+
+  test('a store that is away is service_unavailable, and says when to come back', async () => {
+    await using away = await startTestApi();
+    await using awayServer = await serveTrpc(away);
+    await away.persistence.close();
+    const response = await fetch(`${awayServer.url}/orders.cancel`, post(encode({ orderId: 1n })));
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('5');
+    expect(errorOf(await response.json()).data.errorCode).toBe('service_unavailable');
+    expect(awayServer.errors.map(failureOf)).toEqual([
+      { severity: 'warn', cause: expect.any(StorageUnavailableError) },
+    ]);
+  });
+});
+
+describe('the envelope of failures before tRPC runs', () => {
+  test('is shaped as tRPC shapes its own', () => {
+    // The catalogue's own keys.
+    for (const errorCode of Object.keys(ERROR_CATALOGUE) as ErrorCode[]) {
+      const { status, trpcCode, message } = ERROR_CATALOGUE[errorCode];
+      expect(errorOf(JSON.parse(toTrpcEnvelope(errorCode)))).toEqual({
+        message,
+        code: expect.any(Number),
+        data: { code: trpcCode, httpStatus: status, errorCode },
+      });
+    }
+  });
+
+  test('has the bytes that tRPC itself sends', async () => {
+    const { text } = await send('/nowhere');
+    expect(toTrpcEnvelope('route_not_found')).toBe(text);
   });
 });

@@ -1,7 +1,250 @@
-import type { Order, OrderText } from '@petstore/domain';
-import { expect, test } from 'vitest';
+import { INT64_MAX, INT64_MIN, type Order, type OrderText, orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { toApiError } from '../src/index.ts';
+import { decodeCursor, encodeCursor } from '../src/procedures/v2/orders/order-cursor.ts';
 import { orderJson, orderV2Json, orderWithStatusJson } from '../src/rest/order-json.ts';
-import { completedOrder, EXTERNAL, pendingOrder, readText, startTestApi, type TestApi } from './test-api.ts';
+import {
+  cancelledOrder,
+  completedOrder,
+  EXTERNAL,
+  pendingOrder,
+  readText,
+  shippedOrder,
+  startTestApi,
+  type TestApi,
+} from './test-api.ts';
+
+const SHIP_DATE = new Date('2026-12-01T09:30:00.000Z');
+const ORDERS: readonly Order[] = [
+  { ...pendingOrder(INT64_MIN), petId: petId(INT64_MAX), shipDate: SHIP_DATE },
+  shippedOrder(2n),
+  { ...completedOrder(3n), shipDate: SHIP_DATE },
+  cancelledOrder(4n),
+  pendingOrder(INT64_MAX),
+];
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+  await api.importOrders(...ORDERS);
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const list = (input: Parameters<ReturnType<TestApi['callAs']>['v2']['orders']['list']>[0] = {}) =>
+  api.callAs(EXTERNAL).v2.orders.list(input);
+
+/** The response over REST: the text of its body, and where its links lead. */
+async function get(query = '') {
+  const result = await api.callRest('listOrdersPage', {}, query);
+  if (result.type !== 'json') throw new Error(`not JSON, but ${result.type}`);
+  const links = Array.from(result.headers?.['link']?.matchAll(/<\?([^>]*)>; rel="(\w+)"/g) ?? [], ([, to, rel]) => [
+    rel,
+    to,
+  ]);
+  // No other relation is sent, which the tests of links see.
+  return { text: result.text, links: Object.fromEntries(links) as Partial<Record<'next' | 'first', string>> };
+}
+
+describe('over tRPC', () => {
+  test('a page holds whole orders, and leads to the next one until there is none', async () => {
+    const first = await list({ limit: 3 });
+    expect(first.orders).toEqual(ORDERS.slice(0, 3));
+    expect(first.nextCursor).toMatch(/^[\w-]{24}$/);
+    const second = await list({ limit: 3, ...(first.nextCursor !== undefined && { cursor: first.nextCursor }) });
+    expect(second).toEqual({ orders: ORDERS.slice(3) });
+  });
+
+  test('a page has 100 orders by default', async () => {
+    const findOrders = vi.spyOn(api.services.orders, 'findOrders');
+    await list();
+    expect(findOrders).toHaveBeenCalledExactlyOnceWith({ filter: {}, limit: 100 });
+    findOrders.mockRestore();
+  });
+
+  test.each<[object, string]>([
+    [{ limit: 0 }, 'limit: must be a whole number from 1 to 1000.'],
+    [{ limit: 1.5 }, 'limit: must be a whole number from 1 to 1000.'],
+    [{ status: 'pending' }, 'status: must be one or more of pending, shipped, cancelled.'],
+    [{ status: [] }, 'status: must be one or more of pending, shipped, cancelled.'],
+    [
+      { status: ['complete', 'sold'] },
+      'status: must be one of pending, shipped, cancelled (in a query, repeat the parameter for several: status=pending&status=shipped).',
+    ],
+    [{ petId: 2n ** 63n }, 'petId: must be a 64-bit integer'],
+    [{ complete: 'true' }, 'complete: must be true or false.'],
+    [{ shipDateFrom: '2026-12-01T00:00:00Z' }, 'shipDateFrom: must be a time from 0001-01-01'],
+    [{ shipDateTo: new Date('+010000-01-01T00:00:00Z') }, 'shipDateTo: must be a time from 0001-01-01'],
+    [{ shipDateFrom: SHIP_DATE, shipDateTo: SHIP_DATE }, 'shipDateTo: must be later than shipDateFrom.'],
+    [{ cursor: 'x' }, 'cursor: must be a cursor returned by this operation for the same filters.'],
+    [{ page: 2 }, 'may only contain status, petId, complete, shipDateFrom, shipDateTo, limit, cursor.'],
+  ])('%o is refused', async (input, message) => {
+    const error = await list(input).catch(toApiError);
+    expect(error).toMatchObject({ errorCode: 'invalid_request', message: expect.stringContaining(message) });
+  });
+});
+
+describe('over REST', () => {
+  test("an order has v1's fields and its status, ids as strings, an unknown date left out", async () => {
+    const { text } = await get();
+    expect(text).toBe(
+      '[{"id":"-9223372036854775808","petId":"9223372036854775807","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":false,"status":"pending"},' +
+        '{"id":"2","petId":"7","quantity":2,"complete":false,"status":"shipped"},' +
+        '{"id":"3","petId":"7","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":true,"status":"shipped"},' +
+        '{"id":"4","petId":"7","quantity":2,"complete":false,"status":"cancelled"},' +
+        '{"id":"9223372036854775807","petId":"7","quantity":2,"complete":false,"status":"pending"}]',
+    );
+  });
+
+  test.each<[string, bigint[]]>([
+    ['status=pending', [INT64_MIN, INT64_MAX]],
+    ['status=shipped', [2n, 3n]],
+    ['status=cancelled', [4n]],
+    ['status=cancelled&status=shipped', [2n, 3n, 4n]],
+    ['petId=7', [2n, 3n, 4n, INT64_MAX]],
+    ['petId=9223372036854775807', [INT64_MIN]],
+    ['petId=8', []],
+    ['complete=true', [3n]],
+    ['complete=false&status=shipped', [2n]],
+    ['complete=true&status=pending', []],
+    ['shipDateFrom=2026-12-01T09:30:00Z', [INT64_MIN, 3n]],
+    ['shipDateFrom=2026-12-01T09:30:00.001Z', []],
+    ['shipDateTo=2026-12-01T09:30:00Z', []],
+    ['shipDateTo=2026-12-01T10:30:00.001%2B01:00', [INT64_MIN, 3n]],
+    ['shipDateFrom=2026-12-01T00:00:00Z&shipDateTo=2026-12-02T00:00:00Z&complete=true', [3n]],
+  ])('?%s wants these orders, and the same over tRPC', async (query, ids) => {
+    const { text, links } = await get(query);
+    expect(Array.from(text.matchAll(/"id":"(-?\d+)"/g), ([, id]) => BigInt(id ?? ''))).toEqual(ids);
+    expect(links.next).toBeUndefined();
+    const params = new URLSearchParams(query);
+    const date = (name: string) => ({ ...(params.has(name) && { [name]: new Date(params.get(name) ?? '') }) });
+    const page = await list({
+      ...(params.has('status') && { status: params.getAll('status') as Order['status'][] }), // those above
+      ...(params.has('petId') && { petId: BigInt(params.get('petId') ?? '') }),
+      ...(params.has('complete') && { complete: params.get('complete') === 'true' }),
+      ...date('shipDateFrom'),
+      ...date('shipDateTo'),
+    });
+    expect(page.orders.map(({ id }) => id)).toEqual(ids);
+  });
+
+  test('no order that could meet a filter is looked for in vain', async () => {
+    const findOrders = vi.spyOn(api.services.orders, 'findOrders');
+    expect(await get('complete=true&status=pending')).toMatchObject({
+      text: '[]',
+      links: { first: expect.anything() },
+    });
+    expect(findOrders).not.toHaveBeenCalled();
+    findOrders.mockRestore();
+  });
+
+  test('the links keep the filters, and lead through all pages', async () => {
+    let query: string | undefined = 'limit=1&petId=7&status=shipped&status=pending&shipDateTo=9999-01-01T00:00:00Z';
+    query = `${query}&shipDateFrom=2026-12-01T10:30:00%2B01:00`;
+    const seen: string[] = [];
+    for (let page = await get(query); ; page = await get(query)) {
+      seen.push(page.text);
+      expect(page.links.first).toBe(
+        'limit=1&petId=7&status=shipped&status=pending&shipDateTo=9999-01-01T00%3A00%3A00.000Z&shipDateFrom=2026-12-01T09%3A30%3A00.000Z',
+      );
+      query = page.links.next;
+      if (query === undefined) break;
+      expect(query).toContain(`${page.links.first}&cursor=`);
+    }
+    expect(seen.map((text) => JSON.parse(text).length)).toEqual([1]);
+    const ids: string[] = [];
+    for (let next: string | undefined = 'limit=2'; next !== undefined; ) {
+      const page = await get(next);
+      ids.push(...Array.from(page.text.matchAll(/"id":"(-?\d+)"/g), ([, id]) => id ?? ''));
+      next = page.links.next;
+    }
+    expect(ids).toEqual(ORDERS.map(({ id }) => `${id}`));
+  });
+
+  test.each([
+    ['limit=1001', 'limit: must be a whole number from 1 to 1000.'],
+    ['limit=many', 'limit: must be a whole number from 1 to 1000.'],
+    [
+      'status=pending,shipped',
+      'status: must be one of pending, shipped, cancelled (in a query, repeat the parameter for several: status=pending&status=shipped).',
+    ],
+    ['petId=0x7', 'petId: must be a 64-bit integer'],
+    ['complete=1', 'complete: must be true or false.'],
+    ['shipDateFrom=2026-12-01', 'in a query, RFC 3339 with Z or an offset'],
+    [
+      'shipDateFrom=2027-01-01T00:00:00Z&shipDateTo=2026-01-01T00:00:00Z',
+      'shipDateTo: must be later than shipDateFrom.',
+    ],
+    ['limit=0&petId=x', 'petId: must be a 64-bit integer'],
+  ])('?%s is refused, naming the parameter and what is right', async (query, message) => {
+    const error = await get(query).catch(toApiError);
+    expect(error).toMatchObject({ errorCode: 'invalid_request', message: expect.stringContaining(message) });
+  });
+});
+
+describe('a cursor', () => {
+  const filter = { petId: petId(7n), statuses: ['pending'] } as const;
+
+  test('is refused with any other filter, and with none', async () => {
+    const { links } = await get('limit=1&petId=7');
+    const cursor = new URLSearchParams(links.next).get('cursor') ?? '';
+    for (const others of [
+      '',
+      'petId=8',
+      'petId=7&status=pending',
+      'petId=7&complete=false',
+      'petId=7&shipDateFrom=2026-01-01T00:00:00Z',
+    ]) {
+      await expect(get(`${others}&cursor=${cursor}`)).rejects.toMatchObject({
+        errorCode: 'invalid_request',
+        message: 'cursor: must be a cursor returned by this operation for the same filters.',
+      });
+    }
+    // How many orders a page holds is no filter.
+    expect((await get(`petId=7&limit=2&cursor=${cursor}`)).text).toMatch(/^\[\{"id":"3",/);
+  });
+
+  test('leads behind its order, whichever it is', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: INT64_MIN, max: INT64_MAX }), (id) => {
+        const cursor = encodeCursor(orderId(id), filter);
+        expect(cursor).toMatch(/^[\w-]{24}$/);
+        expect(decodeCursor(cursor, filter)).toBe(id);
+      }),
+    );
+  });
+
+  test('is the same whatever the order of the statuses', () => {
+    const one = encodeCursor(orderId(1n), { statuses: ['pending', 'shipped'] });
+    expect(encodeCursor(orderId(1n), { statuses: ['shipped', 'pending', 'shipped'] })).toBe(one);
+  });
+
+  test('is refused with any character changed, left out or added', () => {
+    const cursor = encodeCursor(orderId(12_345n), filter);
+    for (let i = 0; i < cursor.length; i++) {
+      for (const other of ['A', 'B', '-', '_', '=', '+', ' ', '']) {
+        const changed = cursor.slice(0, i) + other + cursor.slice(i + 1);
+        if (changed !== cursor) expect(decodeCursor(changed, filter)).toBeUndefined();
+      }
+      expect(decodeCursor(`${cursor.slice(0, i)}A${cursor.slice(i)}`, filter)).toBeUndefined();
+    }
+  });
+
+  test('is refused where it is anything else', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.base64String()), (text) => decodeCursor(text, filter) === undefined),
+    );
+    // Of the right length and alphabet, which is rare among those.
+    fc.assert(fc.property(fc.stringMatching(/^[\w-]{24}$/), (text) => decodeCursor(text, filter) === undefined));
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 17, maxLength: 17 }), (afterVersion) => {
+        const forged = Buffer.from([1, ...afterVersion]).toString('base64url');
+        expect(forged).toHaveLength(24);
+        expect(decodeCursor(forged, filter)).toBeUndefined();
+      }),
+    );
+  });
+});
 
 /** The batches that a caller with a streaming link gets. */
 async function streamed({ callAs }: TestApi): Promise<(readonly Order[])[]> {
@@ -45,4 +288,66 @@ test('the JSON of an order has its fields in the order of the document, and no s
   expect(orderV2Json(completed)).toBe(
     '{"id":"6","petId":"7","quantity":2,"shipDate":"2026-01-02T03:04:05.600Z","complete":true,"status":"shipped"}',
   );
+});
+
+describe('changes of orders to poll', () => {
+  const PLACED = { ...pendingOrder(2n ** 62n), shipDate: new Date('2026-12-01T09:30:00.000Z') };
+
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await startTestApi();
+    await api.importOrders(PLACED);
+    await api.importOrders(completedOrder(3n));
+    await api.persistence.orders.applyCommand(PLACED.id, 'cancel', api.clock(), SERVICE_ORIGIN);
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  async function get(query: string): Promise<string> {
+    const result = await api.callRest('listOrderEvents', {}, query);
+    if (result.type !== 'json') throw new Error(`not JSON, but ${result.type}`);
+    return result.text;
+  }
+
+  test('are JSON over REST, with ids as strings', async () => {
+    const order = `"id":"${PLACED.id}","petId":"7","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":false`;
+    expect(await get('after=2')).toBe(
+      `{"events":[{"id":"3","type":"order.cancelled","orderId":"${PLACED.id}","at":"${api.clock().toISOString()}",` +
+        `"order":{${order},"status":"cancelled"}}],"nextAfter":"3"}`,
+    );
+    expect(JSON.parse(await get('after=0&limit=2'))).toMatchObject({
+      events: [{ id: '1' }, { id: '2' }],
+      nextAfter: '2',
+    });
+  });
+
+  test('are 100 by default', async () => {
+    const readEvents = vi.spyOn(api.services.events, 'readEvents');
+    await get('after=1');
+    expect(readEvents).toHaveBeenCalledExactlyOnceWith(1n, 100);
+    readEvents.mockRestore();
+  });
+
+  const AFTER = 'after: must be the id of an event, or 0 for the beginning of the retained events.';
+  const LIMIT = 'limit: must be a whole number from 1 to 1000.';
+  test.each<[string, string]>([
+    ['after=', AFTER],
+    ['after=-1', AFTER],
+    ['after=01', AFTER],
+    ['after=1.0', AFTER],
+    ['after=9223372036854775808', AFTER],
+    ['after=now', AFTER],
+    [
+      'after=4',
+      'after: no event has this id yet. Use the id of an event, or 0 for the beginning of the retained events.',
+    ],
+    ['limit=0', LIMIT],
+    ['limit=1001', LIMIT],
+    ['limit=1.5', LIMIT],
+    ['limit=', LIMIT],
+    ['after=1&after=2', 'after: may be given only once.'],
+    ['since=1', 'since: unknown parameter. This operation accepts after, limit.'],
+  ])('are refused for %s', async (query, message) => {
+    const error = await get(query).catch(toApiError);
+    expect(error).toMatchObject({ errorCode: 'invalid_request', message });
+  });
 });

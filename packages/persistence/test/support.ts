@@ -161,7 +161,7 @@ type WayName = Exclude<
   }[Exclude<keyof Persistence & string, 'close' | 'load' | 'observe'>],
   // These ask nothing of PostgreSQL.
   | 'events.followerCount'
-  | 'events.heldUpMs'
+  | 'events.stalledMs'
   | 'events.lagMs'
   | 'events.deliveredCount'
   | 'events.wakeFollowers'

@@ -18,8 +18,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, inject, test, vi } from 'vitest';
 import { openEmbeddedPostgres } from '../src/index.ts';
-import { isAlive, ORDINARY_USER, PROGRAM, spawnSleep, User, useDataFolders } from './support/data-folder-user.ts';
-import { connect, query } from './support/query.ts';
+import {
+  connect,
+  isAlive,
+  ORDINARY_USER,
+  PROGRAM,
+  query,
+  spawnSleep,
+  User,
+  useDataFolders,
+} from './support/data-folder-user.ts';
 
 const folders = useDataFolders();
 let folder: string;

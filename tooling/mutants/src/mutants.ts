@@ -195,7 +195,7 @@ const API: readonly Mutant[] = [
     file: 'packages/api/src/trpc/permission.ts',
     from: `if (access === 'internal' && !isInternal(principal)) throw new ApiError('insufficient_scope', INTERNAL_ONLY);`,
     to: '',
-    ...byApi('orders', 'trpc-errors'),
+    ...byApi('orders', 'errors'),
   },
   {
     name: 'read-only keys can cancel orders',
@@ -209,14 +209,14 @@ const API: readonly Mutant[] = [
     file: 'packages/api/src/procedures/orders/ship-order.ts',
     from: `  access: 'internal',\n`,
     to: '',
-    ...byApi('orders', 'trpc-errors'),
+    ...byApi('orders', 'errors'),
   },
   {
     name: 'callers read the message of an unexpected error',
     file: ERRORS,
     from: `new ApiError(code ?? 'internal_error', undefined, cause)`,
     to: `new ApiError(code ?? 'internal_error', cause instanceof Error ? cause.message : undefined, cause)`,
-    ...byApi('errors', 'trpc-errors'),
+    ...byApi('errors'),
   },
   {
     name: 'storage that is away is said to be a fault of the service',
@@ -244,7 +244,7 @@ const API: readonly Mutant[] = [
     file: 'packages/api/src/procedures/v2/orders/order-cursor.ts',
     from: 'return encodeCursor(afterId, filter) === cursor ? afterId : undefined;',
     to: 'return afterId;',
-    ...byApi('orders-page'),
+    ...byApi('order-lists'),
   },
 ];
 

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, vi } from 'vitest';
 import { commandAsUser } from '../../src/process/unprivileged-user.ts';
 
@@ -157,4 +158,18 @@ export function spawnSleep(user: { uid?: number; gid?: number } = {}): ChildProc
       await exit;
     },
   });
+}
+
+/** A connection that may be lost. */
+export async function connect(url: string): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {}); // the query rejects with it
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
+
+/** Runs one statement on a connection of its own. */
+export async function query(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  await using client = await connect(url);
+  return (await client.query(sql)).rows;
 }

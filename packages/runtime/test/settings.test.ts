@@ -3,8 +3,47 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { expect, test } from 'vitest';
-import { connectTimeoutMs, readStorageSettings } from '../src/settings.ts';
-import { EXPIRED, VALID } from './client-certificates.ts';
+import { connectTimeoutMs, readStorageSettings, SettingsError } from '../src/settings.ts';
+
+test('of the environment only what says where data is kept is read', () => {
+  const environment = { DATABASE_URL: 'postgres://db/x', MIGRATE: 'off', CORS_ORIGINS: 'bogus/x', PORT: 'http' };
+  expect(readStorageSettings(environment, '/srv/shop')).toEqual({
+    databaseUrls: ['postgres://db/x'],
+    redisPrefix: '',
+    dataFolder: '/srv/shop/.data',
+    migrate: false,
+  });
+});
+
+test('all of it that is wrong is named in one error, without a password', () => {
+  const read = () => readStorageSettings({ DATABASE_URL: 'mysql://u:hunter2@db', REDIS_URL: '?', MIGRATE: 'x' }, '/');
+  expect(read).toThrow(SettingsError);
+  expect(read).toThrow(
+    /^Invalid settings:\n {2}DATABASE_URL is mysql:\/\/\.\.\. .*\n {2}REDIS_URL .*\n {2}MIGRATE is "x"; it must be on or off$/,
+  );
+  expect(read).not.toThrow(/hunter2/);
+});
+
+test('a file may hold a secret', () => {
+  using folder = mkdtempDisposableSync(join(tmpdir(), 'petstore-settings-'));
+  const file = join(folder.path, 'database-url');
+  const read = (environment: Record<string, string>) => readStorageSettings(environment, '/');
+  writeFileSync(file, 'postgres://u:hunter2@db/x\n');
+  expect(read({ DATABASE_URL_FILE: file }).databaseUrls).toEqual(['postgres://u:hunter2@db/x']);
+  expect(() => read({ DATABASE_URL_FILE: file, DATABASE_URL: 'postgres://db/x' })).toThrow(
+    'DATABASE_URL and DATABASE_URL_FILE are both set; set one of them',
+  );
+  writeFileSync(file, 'mysql://u:hunter2@db/x');
+  expect(() => read({ DATABASE_URL_FILE: file })).toThrow(
+    / DATABASE_URL, in the file of DATABASE_URL_FILE, is mysql:.* it must be the address of /,
+  );
+  expect(() => read({ DATABASE_URL_FILE: file })).not.toThrow(/hunter2/);
+  writeFileSync(file, ' \n');
+  expect(() => read({ DATABASE_URL_FILE: file })).toThrow('which is empty; it must contain the value of DATABASE_URL');
+  expect(() => read({ REDIS_URL_FILE: join(folder.path, 'nothing') })).toThrow(
+    /REDIS_URL_FILE is ".*nothing", which cannot be read: no such file or folder/,
+  );
+});
 
 const read = (url: string) => readStorageSettings({ DATABASE_URL: url }, '/').databaseUrls;
 
@@ -68,6 +107,40 @@ test.each([
   expect(() => read(text)).toThrow(problem);
   expect(() => read(text)).not.toThrow(/hunter/);
 });
+
+/** A certificate of a client and its key, valid until 2126. */
+const VALID = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBPDCB76ADAgECAhQrqGLeZuHZ+aScztfxcEvmAuvNczAFBgMrZXAwEzERMA8G
+A1UEAwwIcGV0c3RvcmUwIBcNMjYxMTI2MjEyODEwWhgPMjEyNjExMDIyMTI4MTBa
+MBMxETAPBgNVBAMMCHBldHN0b3JlMCowBQYDK2VwAyEAawc46Vq2wUyGrt1r2uCO
+2vmsyoYS2fd2+qAsSgAB4jCjUzBRMB0GA1UdDgQWBBRnaiHH2yy8bq+ACTSlT9Q0
+cm+UfTAfBgNVHSMEGDAWgBRnaiHH2yy8bq+ACTSlT9Q0cm+UfTAPBgNVHRMBAf8E
+BTADAQH/MAUGAytlcANBANendilBl4A5WsWyCmLHHWU4BH/Ic112nlfpwTQFUUyl
+d+ThxWN4gzGUf+fceIMeoXQl+oNPStkQ5zpZejjHHAw=
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIFVLLsI6zAlEWDOj18veLhXr5BzAooQ2syytmftK3/AK
+-----END PRIVATE KEY-----
+`,
+};
+
+/** Another one, which was valid in January 2020. */
+const EXPIRED = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIHNMIGAAgEBMAUGAytlcDATMREwDwYDVQQDDAhwZXRzdG9yZTAeFw0yMDAxMDEw
+MDAwMDBaFw0yMDAyMDEwMDAwMDBaMBMxETAPBgNVBAMMCHBldHN0b3JlMCowBQYD
+K2VwAyEAqakm/Adizy50Va+8zaP+SgR6j8VNPfY4EVCAmuvIzBAwBQYDK2VwA0EA
+Yv/D1Dy8jrYZZWdfH2kh6AH6nyUeNIvijbbRX3bGFj2hh9gIFe6rlDVfX/sXhID9
+k6bXJQoC7EzyPCD/msHlAw==
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEILm6G+h8pCAAADSpJqYg6yi485uSQUoAnuzSfvFZ5y8y
+-----END PRIVATE KEY-----
+`,
+};
 
 test('files of certificates and keys are looked at before anything connects', () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'petstore-settings-'));
