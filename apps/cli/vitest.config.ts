@@ -1,6 +1,6 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
 export default definePackageTests({
-  longest: ['memory', 'usage', 'interruption', 'embedded'],
+  longest: ['resources', 'usage', 'interruption', 'embedded'],
   maxWorkers: 3, // most files wait for PostgreSQL, or for a process
 });

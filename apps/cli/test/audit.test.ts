@@ -1,8 +1,5 @@
 import { userInfo } from 'node:os';
-import { type Actor, type ApiKeyId, actor, petId, subjectNameOf } from '@petstore/domain';
-import { connectRedis, ResilientLimiter } from '@petstore/rate-limit';
-import { readStorageSettings } from '@petstore/runtime/settings';
-import { createTestRedis } from '@petstore/testing';
+import { type Actor, actor, petId } from '@petstore/domain';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { expectKey, useTestCommandLine } from './support.ts';
 
@@ -18,24 +15,6 @@ const actionsOf = async (...args: string[]) =>
 
 const createKey = async (...args: string[]) =>
   expectKey(await commandLine.json(['keys', 'create', '--plan', 'free', ...args]));
-
-const LIMITS = { perMinute: 1, perDay: 1_000 };
-
-/** Continues after a 429, as only a client that ignores it does. */
-async function getBanned(id: ApiKeyId, redisUrl: string): Promise<void> {
-  const { redis: target } = readStorageSettings({ REDIS_URL: redisUrl }, commandLine.folder);
-  if (target === undefined) throw new Error('REDIS_URL is set');
-  const redis = connectRedis(target);
-  const limiter = new ResilientLimiter({ redis });
-  try {
-    await limiter.started;
-    const request = async () => (await limiter.check({ name: subjectNameOf(id), ...LIMITS }, 1)).outcome;
-    await expect.poll(request, { timeout: 20_000, interval: 0 }).toBe('banned');
-  } finally {
-    limiter.close();
-    redis.disconnect();
-  }
-}
 
 describe('audit', () => {
   test('lists each change of a key, newest first, and nothing secret', async () => {
@@ -115,16 +94,6 @@ describe('audit', () => {
     expect(await ordersSince('2026-01-02T12:00:00Z')).toEqual([3, 2]);
     expect(await ordersSince('99999d')).toEqual([3, 2, 1]);
     expect(await ordersSince('1h')).toEqual([]);
-  });
-
-  test('names who lifted a ban, if there was one', async () => {
-    await using redis = await createTestRedis();
-    const options = { environment: { REDIS_URL: redis.url } };
-    const { id } = await createKey();
-    await commandLine.json(['bans', 'lift', id], options);
-    await getBanned(id, redis.url);
-    expect(await commandLine.json(['bans', 'lift', id, '--as', 'ada'], options)).toMatchObject({ lifted: true });
-    expect(await actionsOf('--key', id)).toEqual(['ban.lifted operator:ada', `key.created ${ME}`]);
   });
 
   test('says so if there are no changes', async () => {

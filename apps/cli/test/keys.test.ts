@@ -2,8 +2,7 @@ import { hashApiKeyText, isApiKeyText, isValidAt } from '@petstore/domain';
 import { createTestRedis } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { openFarServer } from './far-server.ts';
-import { expectKey, useTestCommandLine } from './support.ts';
+import { expectKey, openFarServer, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
 

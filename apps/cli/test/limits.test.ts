@@ -119,6 +119,17 @@ test('bans are listed, shown and lifted, refusals and all, and not those of serv
   });
 });
 
+test('the audit names who lifted a ban, if there was one', async () => {
+  const id = await createFreeKey();
+  await commandLine.json(['bans', 'lift', id], { environment });
+  await getBanned(id);
+  expect(await commandLine.json(['bans', 'lift', id, '--as', 'ada'], { environment })).toMatchObject({ lifted: true });
+  expect(await commandLine.json(['audit', '--key', id])).toMatchObject([
+    { action: 'ban.lifted', actor: 'operator:ada' },
+    { action: 'key.created' },
+  ]);
+});
+
 describe('without Redis', () => {
   test.each(['limits show ID', 'bans lift ID', 'bans list'])(
     '%s says where the limits are, and fails',
