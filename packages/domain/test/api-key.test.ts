@@ -3,11 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   type ApiKey,
+  type ApiKeyKind,
   generateApiKeyId,
   generateApiKeyText,
   hashApiKeyText,
   isApiKeyText,
+  isInternal,
   isValidAt,
+  mayChange,
 } from '../src/index.ts';
 
 const NOW = new Date('2026-06-01T00:00:00Z');
@@ -83,4 +86,34 @@ describe('isValidAt', () => {
     ['a rotated secret within the overlap', { key, secretExpiresAt: LATER }, true],
     ['a rotated secret past the overlap', { key, secretExpiresAt: NOW }, false],
   ])('%s', (_, secret, valid) => expect(isValidAt(secret, NOW)).toBe(valid));
+});
+
+const keyId = generateApiKeyId((count) => new Uint8Array(count));
+
+describe('who may place, ship and complete orders', () => {
+  it.each([
+    ['external', false],
+    ['internal', true],
+  ] as const satisfies readonly (readonly [ApiKeyKind, boolean])[])('a key of kind %s: %s', (kind, isAllowed) => {
+    expect(isInternal({ type: 'api-key', keyId, kind, readOnly: false, plan: { name: 'business' } })).toBe(isAllowed);
+  });
+
+  it('callers in the same process', () => {
+    expect(isInternal({ type: 'in-process', name: 'a job' })).toBe(true);
+  });
+});
+
+describe('who may change anything', () => {
+  it.each([
+    ['external', false, true],
+    ['external', true, false],
+    ['internal', false, true],
+    ['internal', true, false],
+  ] as const)('a key of kind %s, read-only %s: %s', (kind, readOnly, isAllowed) => {
+    expect(mayChange({ type: 'api-key', keyId, kind, readOnly, plan: { name: 'business' } })).toBe(isAllowed);
+  });
+
+  it('callers in the same process', () => {
+    expect(mayChange({ type: 'in-process', name: 'a job' })).toBe(true);
+  });
 });

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
+  type ApiKeyId,
+  apiKeyIdOf,
+  apiKeySubject,
   describeLimits,
   hasFixedLimits,
   LIMIT_MAX,
@@ -47,4 +50,11 @@ describe('a plan', () => {
   it('has limits that can be said in words', () => {
     expect(describeLimits(limitsOfPlan({ name: 'business' }))).toBe('1,000 a minute, 100,000 a day');
   });
+});
+
+it('a key is counted under its id, by the limits of its plan', () => {
+  const id = 'AbCd1234' as ApiKeyId; // never leaves the test
+  const subject = apiKeySubject(id, { name: 'free' });
+  expect(subject).toEqual({ name: 'key:AbCd1234', perMinute: 60, perDay: 1_000 });
+  expect(apiKeyIdOf(subject.name)).toBe(id);
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { curlSample, typeScriptSample } from '../src/code-samples.ts';
 import { operationsOf, resolveReferences } from '../src/open-api.ts';
 import { checkTypeScript, runTypeScript } from './support/run-typescript.ts';
-import { startServer } from './support/site-server.ts';
+import { startServer } from './support/site.ts';
 
 const BASE_URL = 'https://petstore.example.com/v1';
 const PREVIEW = 'https://petstore.example.com/v2';

@@ -2,8 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { openApiDocument } from '@petstore/api';
 import { describe, expect, test } from 'vitest';
 import { createReference } from '../src/index.ts';
-import { ERROR_PATHS, GUIDE_PATHS, PAGE_PATHS, referencesOf, resolveFrom } from './support/pages.ts';
-import { referenceAt } from './support/reference.ts';
+import { ERROR_PATHS, GUIDE_PATHS, PAGE_PATHS, referenceAt, referencesOf, resolveFrom } from './support/site.ts';
 
 const reference = referenceAt();
 const textOf = async (path: string) => Buffer.from((await reference.respond({ path }))?.body ?? []).toString();

@@ -5,10 +5,8 @@ import { ADDRESS_REQUESTS_PER_MINUTE, PLANS } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { renderMarkdown } from '../src/markdown.ts';
 import { errorCodesOf } from '../src/open-api.ts';
-import { ERROR_CODES, PAGE_PATHS, referencesOf, resolveFrom } from './support/pages.ts';
-import { referenceAt } from './support/reference.ts';
 import { runTypeScript } from './support/run-typescript.ts';
-import { startServer } from './support/site-server.ts';
+import { ERROR_CODES, PAGE_PATHS, referenceAt, referencesOf, resolveFrom, startServer } from './support/site.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
 const readGuide = (source: string) => readFileSync(join(DOCS, source), 'utf8');

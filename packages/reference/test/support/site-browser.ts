@@ -6,7 +6,7 @@ import {
   type WatchedPage,
 } from '@petstore/testing/chromium';
 import { afterAll, expect, vi } from 'vitest';
-import { startSiteServer } from './site-server.ts';
+import { startSiteServer } from './site.ts';
 
 /** The site, and a browser that opens its pages. */
 export interface SiteBrowser {

@@ -1,6 +1,6 @@
 import type { Page, WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { GUIDE_PATHS } from '../support/pages.ts';
+import { GUIDE_PATHS } from '../support/site.ts';
 import { eventually, PHONE, useSiteBrowser, widthOf } from '../support/site-browser.ts';
 
 const { origin, visit } = await useSiteBrowser();

@@ -1,6 +1,6 @@
 import type { WatchedPage } from '@petstore/testing/chromium';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ERROR_CODES } from '../support/pages.ts';
+import { ERROR_CODES } from '../support/site.ts';
 import { eventually, useSiteBrowser } from '../support/site-browser.ts';
 
 const { origin, visit } = await useSiteBrowser();

@@ -51,3 +51,11 @@ test('the tests of a package run anew when a package changes that it uses', () =
   expect(forgotten).toEqual([]);
   expect(tests.length).toBeGreaterThanOrEqual(13);
 });
+
+test('packages are judged by the Node that runs them', () => {
+  const workspace = readFileSync(join(import.meta.dirname, '../../../pnpm-workspace.yaml'), 'utf8');
+  const [, judging] = /^nodeVersion: (\S+)$/m.exec(workspace) ?? [];
+  const [, running] = /^ +node: (\d\S+)$/m.exec(workspace) ?? [];
+  expect(judging).toBeDefined();
+  expect(judging).toBe(running);
+});
