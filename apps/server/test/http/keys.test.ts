@@ -1,5 +1,5 @@
 import type { ErrorCode } from '@petstore/api';
-import { type ApiKeyId, type Plan } from '@petstore/domain';
+import type { ApiKeyId, Plan } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import superjson from 'superjson';
 import { describe, expect, test } from 'vitest';
@@ -94,11 +94,6 @@ describe('a key is never sent back', () => {
     expect(response.ok).toBe(false);
     expect(await response.text()).not.toContain(app.key);
     expect(JSON.stringify([...response.headers])).not.toContain(app.key);
-  });
-
-  test('into the log', () => {
-    expect(app.logLines.length).toBeGreaterThan(0);
-    expect(JSON.stringify(app.logLines)).not.toContain(app.key);
   });
 });
 
