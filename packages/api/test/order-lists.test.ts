@@ -9,6 +9,7 @@ import {
   completedOrder,
   EXTERNAL,
   pendingOrder,
+  READ_ONLY,
   readText,
   shippedOrder,
   startTestApi,
@@ -308,6 +309,22 @@ describe('changes of orders to poll', () => {
     return result.text;
   }
 
+  test('are those that followers see, for read-only keys as well, and do not say who acted', async () => {
+    const { events, nextAfter } = await api.callAs(READ_ONLY).v2.orders.events({ after: '0' });
+    expect(nextAfter).toBe('3');
+    expect(events).toEqual([
+      { id: '1', type: 'order.imported', orderId: PLACED.id, at: PLACED.placedAt, order: PLACED },
+      { id: '2', type: 'order.imported', orderId: 3n, at: expect.any(Date), order: completedOrder(3n) },
+      {
+        id: '3',
+        type: 'order.cancelled',
+        orderId: PLACED.id,
+        at: api.clock(),
+        order: { ...PLACED, status: 'cancelled', cancelledAt: api.clock() },
+      },
+    ]);
+  });
+
   test('are JSON over REST, with ids as strings', async () => {
     const order = `"id":"${PLACED.id}","petId":"7","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":false`;
     expect(await get('after=2')).toBe(
@@ -318,6 +335,10 @@ describe('changes of orders to poll', () => {
       events: [{ id: '1' }, { id: '2' }],
       nextAfter: '2',
     });
+  });
+
+  test('are none without a position, nor at the end, and the position is told', async () => {
+    for (const query of ['', 'limit=1', 'after=3']) expect(await get(query)).toBe('{"events":[],"nextAfter":"3"}');
   });
 
   test('are 100 by default', async () => {

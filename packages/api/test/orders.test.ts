@@ -255,17 +255,10 @@ test.each(['cancel', 'ship', 'complete'] as const)('%s takes no idempotency key'
   expect(await internal().get({ orderId })).toMatchObject({ status: 'pending' });
 });
 
-test.each([
-  [' ', true],
-  ['~'.repeat(255), true],
-  ['', false],
-  ['a'.repeat(256), false],
-  ['a\nb', false],
-  ['ä', false],
-])('%j is an idempotency key: %s', async (idempotencyKey, isKey) => {
-  const placing = expect(internal().place({ ...sale, idempotencyKey }));
-  if (isKey) await placing.resolves.toMatchObject(sale);
-  else await placing.rejects.toThrow(/must be 1 to 255 printable ASCII characters/);
+test('what is no idempotency key is refused, with what would be right', async () => {
+  await expect(internal().place({ ...sale, idempotencyKey: 'ä' })).rejects.toThrow(
+    /must be 1 to 255 printable ASCII characters/,
+  );
 });
 
 test('each change that is made is announced once, and no call that changes nothing', async () => {

@@ -227,6 +227,7 @@ describe('each way in which a call goes wrong on its way', () => {
     ['a proxy’s 413', page(413), InvalidRequestError, 'unexpected_response'],
     ['no body', page(200, 'application/json', ''), ServiceError, 'unexpected_response'],
     ['another program’s list', page(200, 'text/plain', '[]'), ServiceError, 'unexpected_response'],
+    ['null', page(200, 'application/json', 'null'), ServiceError, 'unexpected_response'],
     ['JSON cut short', page(200, 'application/json', '{"id":"1"'), ServiceError, 'unexpected_response'],
   ])('%s', async (_, answer, ErrorClass, code) => {
     await using server = await startScriptedServer(typeof answer === 'string' ? page(200) : answer);

@@ -112,14 +112,3 @@ test('a call that waits for another with its key gets the order of that one', as
   expect(await again).toMatchObject({ placed: false, order: { id: 77n } });
   expect(await count('orders')).toBe(1);
 });
-
-test.each([
-  ['1 character', ' ', true],
-  ['255 characters', '~'.repeat(255), true],
-  ['no character', '', false],
-  ['256 characters', '~'.repeat(256), false],
-  ['a line end', 'a\n', false],
-  ['a letter beyond ASCII', 'ä', false],
-])('a key of %s', (_, text, isKey) => {
-  expect(parseIdempotencyKey(text)).toBe(isKey ? text : undefined);
-});
