@@ -39,7 +39,6 @@ const PROCESSES = [
 ] as const;
 /** The columns beside the bars. */
 const COLUMNS = ['requests/s', 'first byte ms', 'peak MB'] as const;
-const BAR_WIDTH_MAX = 400;
 
 const text = (x: number, y: number, content: string | number, attributes = '') =>
   `<text x="${x}" y="${y}"${attributes}>${content.toLocaleString('en')}</text>`;
@@ -53,6 +52,7 @@ export function draw(results: readonly Result[], footer: string): string {
   const height = 70 + results.length * 70;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="820" height="${height}" font-family="sans-serif" font-size="13">`,
+    '<title>What requests cost</title>',
     `<rect width="820" height="${height}" fill="white"/>`,
     text(12, 26, 'Processor time of a request:'),
     ...PROCESSES.flatMap(({ name, color }, i) => [box(195 + i * 100, 15, 14, color), text(214 + i * 100, 26, name)]),
@@ -66,7 +66,7 @@ export function draw(results: readonly Result[], footer: string): string {
 function drawScenario(result: Result, top: number): readonly string[] {
   const totalMs = (figures: Figures) => PROCESSES.reduce((sum, { figure }) => sum + figures[figure], 0);
   const { service, baseline } = tabulate(result);
-  const scale = BAR_WIDTH_MAX / Math.max(totalMs(service), totalMs(baseline));
+  const scale = 400 / Math.max(totalMs(service), totalMs(baseline)); // the longer bar has this width
   const lines = Object.entries({ service, baseline }).flatMap(([name, figures], row) => {
     const y = top + 22 + row * 20;
     let x = 80;
