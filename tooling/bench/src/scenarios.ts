@@ -1,140 +1,73 @@
 import { createHistogram } from 'node:perf_hooks';
-import { createPetstoreClient } from '@petstore/client';
-import { Client } from 'undici';
-import type { BenchOptions } from './main.ts';
-import type { Contender, Server } from './server.ts';
-import type { Storage } from './storage.ts';
+import { finished } from 'node:stream/promises';
+import { Pool } from 'undici';
+import { readCpuMs, readPeakMb, type Server, type Servers } from './servers.ts';
 
-export type Figures = Readonly<Record<string, number>>;
-
-/** The result of one round. */
-interface Round {
-  readonly figures: Figures;
-  /** The number of requests, by which the processor time is divided. */
-  readonly requests: number;
-}
-
+/** What clients do: each sends a request, reads the whole response, and sends the next. */
 export interface Scenario {
+  /** N stands for the number of orders. */
   readonly title: string;
-  /** The two rows to compare, and the server of each. */
-  readonly rows: Readonly<Record<string, Contender>>;
-  readonly orderCount: (options: BenchOptions) => number;
-  /** Whether each request has cancelled an order. @default false */
+  readonly clients: number;
+  readonly key?: keyof Servers['keys'];
+  /** Whether each request cancels another pending order. @default false: each lists the orders */
   readonly cancels?: boolean;
-  /** @throws Error if a response was wrong */
-  measure(row: string, server: Server, run: Run): Promise<Round>;
-}
-
-/** @param nextId numbers orders from 1, across all rounds of a scenario */
-interface Run extends Pick<BenchOptions, 'seconds' | 'longListCount'> {
-  readonly keys: Storage['keys'];
-  nextId(): number;
-}
-
-const LIST = '/v1/store/orders';
-const BOTH = { service: 'service', baseline: 'baseline' } as const;
-/** The database has orders for this many. If more are cancelled, the next order is unknown, and the scenario fails. */
-const CANCELS_PER_SECOND_MAX = 15_000;
-
-interface Load {
-  readonly title: string;
+  /** The expected status of every response. */
   readonly status: number;
-  /** @default 'GET' */
-  readonly method?: 'DELETE';
-  /** The path of each request. @default the path of the list */
-  readonly path?: (run: Run) => string;
-  /** @default 32 */
-  readonly connections?: number;
-  /** @default 'unlimited' */
-  readonly key?: keyof Storage['keys'];
-  /** @default 20 */
-  readonly orderCount?: Scenario['orderCount'];
-  readonly cancels?: boolean;
-}
-
-/** Sends requests on several connections, on each one after the other. */
-function loadScenario(load: Load): Scenario {
-  const { title, status, method = 'GET', path = () => LIST, connections = 32, key = 'unlimited' } = load;
-  return {
-    title,
-    rows: BOTH,
-    orderCount: load.orderCount ?? (() => 20),
-    cancels: load.cancels ?? false,
-    async measure(_row, { url }, run) {
-      const headers = { authorization: `Bearer ${run.keys[key]}` };
-      const latencies = createHistogram();
-      const startMs = performance.now();
-      const endMs = startMs + run.seconds * 1000;
-      const keepBusy = async () => {
-        await using stack = new AsyncDisposableStack();
-        const client = stack.adopt(new Client(url), (opened) => opened.close());
-        while (performance.now() < endMs) {
-          const sentMs = performance.now();
-          const response = await client.request({ method, path: path(run), headers });
-          await response.body.dump({ limit: Number.POSITIVE_INFINITY });
-          if (response.statusCode !== status) throw new Error(`${status} expected, response: ${response.statusCode}`);
-          latencies.record(Math.max(1, Math.round((performance.now() - sentMs) * 1e6))); // nanoseconds, at least 1
-        }
-      };
-      await Promise.all(Array.from({ length: connections }, keepBusy));
-      const requests = latencies.count;
-      const perSecond = (requests / (performance.now() - startMs)) * 1000;
-      const [p50, p99] = [latencies.percentile(50) / 1e6, latencies.percentile(99) / 1e6];
-      return { requests, figures: { 'requests/s': perSecond, 'p50 ms': p50, 'p99 ms': p99 } };
-    },
-  };
+  /** The number of orders in the database; at most 100,000 when quick. */
+  readonly orderCount: number;
 }
 
 /** All scenarios, by their names for `--only`, in the order in which they run. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  'list-20': loadScenario({ title: 'List 20 orders', status: 200 }),
-  cancel: loadScenario({
-    title: 'Cancel pending orders',
-    method: 'DELETE',
-    path: ({ nextId }) => `${LIST}/${nextId()}`,
-    status: 204,
-    orderCount: ({ rounds, seconds }) => (rounds + 1) * seconds * 2 * CANCELS_PER_SECOND_MAX,
-    cancels: true,
-  }),
-  'cancel-unknown': loadScenario({
-    title: 'Cancel unknown ids',
-    method: 'DELETE',
-    path: () => `${LIST}/999999999999`,
-    status: 404,
-  }),
-  refused: loadScenario({ title: 'Refuse with 429', key: 'exhausted', status: 429 }),
-  'list-10k': loadScenario({ title: 'List 10,000 orders', status: 200, connections: 4, orderCount: () => 10_000 }),
-  'list-1m': {
-    title: 'One long list',
-    rows: BOTH,
-    orderCount: ({ longListCount }) => longListCount,
-    async measure(_row, { url }, { keys }) {
-      const startMs = performance.now();
-      const response = await fetch(url + LIST, { headers: { authorization: `Bearer ${keys.unlimited}` } });
-      if (response.status !== 200 || response.body === null)
-        throw new Error(`a list has the status ${response.status}`);
-      let firstByteMs = 0;
-      for await (const _chunk of response.body) firstByteMs ||= performance.now() - startMs;
-      return { requests: 1, figures: { 'whole ms': performance.now() - startMs, 'first byte ms': firstByteMs } };
-    },
-  },
-  'trpc-1m': {
-    title: 'The same list by the client package',
-    rows: { tRPC: 'service', REST: 'service' },
-    orderCount: ({ longListCount }) => longListCount,
-    async measure(row, { url }, { keys, longListCount }) {
-      const client = createPetstoreClient({ baseUrl: url, apiKey: keys.unlimited });
-      const startMs = performance.now();
-      let firstOrderMs = 0;
-      let orders = 0;
-      const count = (more: number) => {
-        firstOrderMs ||= performance.now() - startMs;
-        orders += more;
-      };
-      if (row === 'tRPC') for await (const batch of await client.orders.list.query()) count(batch.length);
-      else for await (const _order of client.rest.listOrders()) count(1);
-      if (orders !== longListCount) throw new Error(`${row} listed ${orders} orders, not ${longListCount}`);
-      return { requests: 1, figures: { 'whole ms': performance.now() - startMs, 'first order ms': firstOrderMs } };
-    },
-  },
+  'list-20': { title: 'List N orders', clients: 32, status: 200, orderCount: 20 },
+  cancel: { title: 'Cancel an order', clients: 32, cancels: true, status: 204, orderCount: 1_000_000 },
+  refused: { title: 'Refuse with 429', clients: 32, key: 'exhausted', status: 429, orderCount: 20 },
+  'list-10k': { title: 'List N orders', clients: 4, status: 200, orderCount: 10_000 },
+  'list-1m': { title: 'List N orders', clients: 1, status: 200, orderCount: 1_000_000 },
 };
+
+/** Processor time is that of a request; the first byte is that of the median response; memory is the contender's. */
+export const FIGURES = ['requests/s', 'first byte ms', 'CPU ms', 'of PostgreSQL', 'of Redis', 'peak MB'] as const;
+export type Figures = Readonly<Record<(typeof FIGURES)[number], number>>;
+
+interface Load {
+  readonly seconds: number;
+  readonly scenario: Scenario;
+  readonly servers: Servers;
+  /** Numbers orders from 1, across all rounds of a scenario. */
+  readonly nextId: () => number;
+}
+
+/** Loads a contender once. @throws Error if a response was wrong */
+export async function measure(contender: Server, { scenario, servers, seconds, nextId }: Load): Promise<Figures> {
+  const { clients, key = 'unlimited', cancels = false, status } = scenario;
+  const headers = { authorization: `Bearer ${servers.keys[key]}` };
+  const firstBytes = createHistogram();
+  await using stack = new AsyncDisposableStack();
+  const pool = stack.adopt(new Pool(contender.url, { connections: clients }), (opened) => opened.close());
+  const readCosts = () => [contender, servers.postgres, servers.redis].map(({ pid }) => readCpuMs(pid));
+  const before = readCosts();
+  const startMs = performance.now();
+  const sendRequests = async () => {
+    while (performance.now() < startMs + seconds * 1000) {
+      const sentMs = performance.now();
+      const path = `/v1/store/orders${cancels ? `/${nextId()}` : ''}`;
+      const { statusCode, body } = await pool.request({ method: cancels ? 'DELETE' : 'GET', path, headers });
+      firstBytes.record(Math.ceil((performance.now() - sentMs) * 1e6)); // nanoseconds
+      await finished(body.resume());
+      if (statusCode !== status) throw new Error(`${status} expected, response: ${statusCode}`);
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, sendRequests));
+  const elapsedMs = performance.now() - startMs;
+  const { count } = firstBytes;
+  const [cpuMs = 0, postgresMs = 0, redisMs = 0] = readCosts().map((ms, i) => (ms - (before[i] ?? 0)) / count);
+  return {
+    'requests/s': (count / elapsedMs) * 1000,
+    'first byte ms': firstBytes.percentile(50) / 1e6,
+    'CPU ms': cpuMs,
+    'of PostgreSQL': postgresMs,
+    'of Redis': redisMs,
+    'peak MB': readPeakMb(contender.pid),
+  };
+}
