@@ -69,15 +69,17 @@ describe('client.events()', () => {
     await events.return();
   });
 
-  test.each<[string, readonly Fault[]]>([
-    ['breaks off', ['cut-response', 'cut-response', 'cut-response']],
-    ['is refused for a while', ['unavailable', 'overloaded', 'unavailable', 'overloaded']],
-  ])('misses nothing where its connection %s', async (_, faults) => {
+  test.each<[string, readonly Fault[], number[]]>([
+    ['breaks off', ['cut-response', 'cut-response', 'cut-response'], [500, 1_000, 2_000]],
+    ['is refused', ['unavailable', 'overloaded', 'unavailable', 'overloaded'], [5_000, 1_000, 5_000, 4_000]],
+  ])('misses nothing where its connection %s, and backs off', async (_, faults, waitsMs) => {
+    const clock = new TestClock();
     await using fresh = await startTestService();
     await generate(fresh, 20);
     fresh.faults.push(...faults);
-    const events = clientOf(fresh).events({ after: '0' });
+    const events = clientOf(fresh, 'internal', clock).events({ after: '0' });
     const ids = await takeIds(events, 12);
+    expect(clock.waits.map(Math.round)).toEqual(waitsMs);
     fresh.endConnections();
     await generate(fresh, 5);
     ids.push(...(await takeIds(events, 13)));

@@ -162,10 +162,18 @@ describe('with a server that', () => {
     expect(server.requests.map((url) => url.split('?')[0])).toEqual(['/trpc/pets.get,pets.get', '/trpc/pets.get']);
   });
 
-  test('always fails, a call is tried three times and no more', async () => {
-    await using server = await startServer(json(503, [unavailable]));
+  test.each([
+    ['always fails', json(503, [unavailable]), 'service_unavailable'],
+    [
+      'is hidden by a gateway',
+      (response: ServerResponse) => response.writeHead(502).end('<h1>'),
+      'unexpected_response',
+    ],
+    ['does not respond', () => clock.timeOut(), 'timed_out'],
+  ])('%s, a call is tried three times and no more', async (_, answer, code) => {
+    await using server = await startServer(answer);
     const failure = await failureOf(server.client.pets.get.query({ petId: 1n }));
-    expect(codeOf(failure)).toBe('service_unavailable');
+    expect(codeOf(failure)).toBe(code);
     expect(server.requests).toHaveLength(3);
   });
 });
