@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
 
-if (!existsSync(join(import.meta.dirname, '../node_modules'))) {
+if (!existsSync(new URL('../node_modules', import.meta.url))) {
   console.error('petstore: Dependencies are not installed. Run "npx --yes pnpm@12 install" first.');
   process.exit(1);
 }

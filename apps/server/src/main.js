@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { join } from 'node:path';
 
-if (!existsSync(join(import.meta.dirname, '../node_modules'))) {
+if (!existsSync(new URL('../node_modules', import.meta.url))) {
   console.error(
     'petstore: Dependencies are not installed. "npx --yes pnpm@12 start" installs them, and starts the server.',
   );
