@@ -53,8 +53,8 @@ function readNames(text: string): readonly string[] {
 }
 
 function readRounds(text: string): number {
-  if (/^[1-9]\d?$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number from 1 to 99.');
+  if (/^([1-9]|1\d|20)$/.test(text)) return Number(text); // more would cancel all orders there are
+  throw new InvalidArgumentError('It must be a whole number from 1 to 20.');
 }
 
 const args = process.argv.slice(process.argv[2] === '--' ? 3 : 2); // some package managers pass on their own dashes

@@ -5,9 +5,10 @@ import { recordFaultsOfLimits } from './faults/of-limits.ts';
 import { recordFaultsOfLists } from './faults/of-lists.ts';
 import { recordFaultsOfProcesses } from './faults/of-processes.ts';
 import { recordFaultsOfStorage } from './faults/of-storage.ts';
-import { asPrometheus3 } from './support/extrapolate.ts';
+import { asPrometheus3, type Phase } from './support/extrapolate.ts';
 import { FaultRecordings } from './support/fault-recordings.ts';
 import { evaluateRules, promtool } from './support/prometheus.ts';
+import type { Observed } from './support/watched-server.ts';
 
 /** Notices a recording that hangs. On an idle machine all of them take two minutes and a half. */
 const RECORDING_MS = 600_000;
@@ -37,6 +38,41 @@ test('an hour of health, in which a server is replaced, raises nothing', async (
   const { timelines, whole } = recordings.health;
   const { raised } = await evaluateRules(timelines, [whole]);
   expect(raised).toEqual([[]]);
+});
+
+/** A server whose statements are slow for a share of them, while its event loop is late. Made up, so that times are exact. */
+function observeStatements({ slowShare, lagSeconds }: { slowShare: number; lagSeconds: number }): Observed {
+  const histogram = 'petstore_postgres_statement_duration_seconds';
+  const risingNames = new Set([`${histogram}_bucket`, `${histogram}_count`]);
+  const after = (count: number) =>
+    new Map([
+      [`${histogram}_bucket{purpose="reads",le="1"}`, count * (1 - slowShare)],
+      [`${histogram}_count{purpose="reads"}`, count],
+      ['nodejs_eventloop_lag_p99_seconds', lagSeconds],
+      ['petstore_ready', 1],
+    ]);
+  return { from: { atMs: 0, values: after(0), risingNames }, to: { atMs: 60_000, values: after(600), risingNames } };
+}
+
+describe('PetstorePostgresSlow, where a server measures the lateness of its own event loop,', () => {
+  const calm: Phase = { minutes: 30, observed: observeStatements({ slowShare: 0, lagSeconds: 0.01 }) };
+  const late: Phase = { minutes: 30, observed: observeStatements({ slowShare: 0.5, lagSeconds: 0.3 }) };
+  const slow: Phase = { minutes: 30, observed: observeStatements({ slowShare: 0.5, lagSeconds: 0.01 }) };
+  const whole = { from: 0, to: 90 };
+
+  test('is not raised meanwhile, nor in the minutes after it', async () => {
+    const { raised } = await evaluateRules([{ instance: 'server-1:3001', phases: [calm, late, calm] }], [whole]);
+    expect(raised).toEqual([['PetstoreEventLoopLag ticket']]);
+  });
+
+  test('is raised if statements of another server are slow, too', async () => {
+    const timelines = [
+      { instance: 'server-1:3001', phases: [calm, late, calm] },
+      { instance: 'server-2:3001', phases: [calm, slow, calm] },
+    ];
+    const { raised } = await evaluateRules(timelines, [whole]);
+    expect(raised).toEqual([['PetstoreEventLoopLag ticket', 'PetstorePostgresSlow page']]);
+  });
 });
 
 describe('a fault of real servers raises its alert and no other, and nothing is raised before or long after it:', () => {
