@@ -46,16 +46,31 @@ test.each([1_000, 10_000, 60_000])(
   },
 );
 
+/** Waits for its standard input. In a process of its own, all of whose threads can be stopped. */
+const WAITING = `
+  import { once } from 'node:events';
+  import { withDeadline } from '${new URL('../src/database/timeouts.ts', import.meta.url)}';
+  const waiting = withDeadline(once(process.stdin, 'data'), 2_000, new Error('late'));
+  console.log('waiting');
+  const [response] = await waiting;
+  console.log(response.toString());
+  process.exit();
+`;
+
 test('the time in which this process stands still does not count', async () => {
-  const response = Promise.withResolvers<string>();
-  const waiting = withDeadline(response.promise, 1_000, LATE);
-  waiting.catch(() => {}); // it would end while nobody awaits it
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', WAITING], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
   for (let i = 0; i < 3; i++) {
-    stand(1_300);
+    child.kill('SIGSTOP');
+    await sleep(1_300);
+    child.kill('SIGCONT');
     await sleep(100);
   }
-  response.resolve('response');
-  expect(await waiting).toBe('response');
+  child.stdin.end('response');
+  const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+  expect(String(said)).toBe('response\n');
 });
 
 test('a response that arrived while this process stood still is used', async () => {
