@@ -62,15 +62,16 @@ test('the time in which this process stands still does not count', async () => {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   await once(child.stdout, 'data');
+  const outcome = Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
   for (let i = 0; i < 3; i++) {
     child.kill('SIGSTOP');
     await sleep(1_300);
     child.kill('SIGCONT');
     await sleep(100);
   }
+  child.stdin.on('error', () => {}); // it has ended if its wait has
   child.stdin.end('response');
-  const [said] = await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
-  expect(String(said)).toBe('response\n');
+  expect(String(await outcome)).toMatch(/^response/);
 });
 
 test('a response that arrived while this process stood still is used', async () => {
