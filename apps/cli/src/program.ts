@@ -31,7 +31,7 @@ Examples:
   petstore check --url https://api.shop.example
   source <(petstore completion bash)
 
-Documentation: docs/operations.md, apps/cli/README.md`;
+Documentation: docs/settings.md, docs/operations.md, apps/cli/README.md`;
 
 /** The command line: one file per group of commands. Each action loads its own dependencies when it runs. */
 export function createProgram(context: CommandContext, parserOutput: OutputConfiguration): Command {

@@ -49,6 +49,14 @@ describe('the Authorization header', () => {
     expect(challenge?.includes('error="invalid_token"')).toBe(code === 'invalid_api_key');
   });
 
+  test.each(['x-api-key', 'api_key'])('cannot be replaced by %s, whose key is not repeated', async (name) => {
+    const headers = { [name]: app.key, 'x-forwarded-for': `198.51.100.${++clients}` };
+    const sent = await app.fetch('/v1/store/orders', { key: null, headers });
+    const response = await expectError(sent, 'missing_api_key');
+    expect(response.body).toContain('Authorization: Bearer <API_KEY>');
+    expect(response.body).not.toContain(app.key);
+  });
+
   test('that occurs twice counts as its first', async () => {
     const response = await sendOne(
       `GET /v1/store/orders HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\nAuthorization: Bearer y\r\n\r\n`,

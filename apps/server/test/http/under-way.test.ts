@@ -105,6 +105,19 @@ describe.concurrent('long lists in progress', () => {
     await after.text();
   });
 
+  test('are those of the plan that the key has now', async ({ expect }) => {
+    const lists = heldLists();
+    await using app = await startHolding(lists);
+    const { id, text: key } = await createKey(app.persistence, { plan: { name: 'business' } });
+    const four = await Promise.all([1, 2, 3, 4].map(() => list(app, key)));
+    await expectCrowded(await list(app, key));
+    await app.persistence.keyAdministration.setPlan(id, planOf(1_000), new Date());
+    app.forgetKey(id);
+    const fifth = await list(app, key);
+    lists.letGo();
+    for (const response of [...four, fifth]) expect(await response.text()).toBe('[]');
+  });
+
   test('that tRPC sends as one array are one at a time for a key', async ({ expect }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);

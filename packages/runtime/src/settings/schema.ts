@@ -3,7 +3,7 @@ import { findUrlProblem, parseDatabaseUrls } from './database-urls.ts';
 import { findRedisUrlProblem, parseRedisTarget } from './redis-target.ts';
 import * as values from './values.ts';
 
-/** The description of a setting in messages and in docs/operations.md. */
+/** The description of a setting in messages and in docs/settings.md. */
 export interface SettingText {
   /** The environment variable. */
   readonly variable: string;
@@ -43,7 +43,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 /**
  * All settings. Each schema takes the trimmed text of its variable, or `undefined` if that is unset or empty. After a
- * change, `pnpm --filter @petstore/tooling-checks generate` updates docs/operations.md.
+ * change, `pnpm --filter @petstore/tooling-checks generate` updates docs/settings.md.
  */
 export const settingsSchema = z.object({
   port: setting('PORT', values.port.prefault('3000'), {
@@ -57,8 +57,8 @@ export const settingsSchema = z.object({
   reusePort: setting('REUSE_PORT', values.onOrOff.prefault('off'), {
     mustBe: 'on or off',
     meaning:
-      '`on`: [several servers of this machine](#several-servers-on-one-machine) share `PORT`, each with an `ADMIN_PORT` ' +
-      'of its own',
+      '`on`: [several servers of this machine](operations.md#several-servers-on-one-machine) share `PORT`, each with ' +
+      'an `ADMIN_PORT` of its own',
   }),
   adminPort: setting('ADMIN_PORT', values.port.optional(), {
     mustBe: 'a port, 0 to 65535 (0 takes a free one), other than PORT',
@@ -82,7 +82,8 @@ export const settingsSchema = z.object({
       mustBe:
         'the address of a PostgreSQL database, postgres://user:password@host:5432/database (/ ? # in a password as ' +
         '%2F %3F %23; several hosts separated by commas; target_session_attrs only as read-write)',
-      meaning: 'PostgreSQL 15 or newer: [failover, connection poolers, TLS, roles](#a-postgresql-of-your-own)',
+      meaning:
+        'PostgreSQL 15 or newer: [failover, connection poolers, TLS, roles](operations.md#a-postgresql-of-your-own)',
       unset: 'embedded, below `DATA_DIR`',
       isSecret: true,
     },
@@ -106,8 +107,8 @@ export const settingsSchema = z.object({
     {
       mustBe:
         'redis://user:password@host:6379/0 (rediss:// for TLS; / ? # in a password as %2F %3F %23), several ' +
-        'without /0, separated by commas, for a cluster, or redis+sentinel://host:26379,host:26379/master-name',
-      meaning: 'Redis, Redis Cluster or Sentinels: [URLs, TLS, permissions](#redis)',
+        'without /0, comma-separated, for a cluster, or redis+sentinel://host:26379,host:26379/master-name',
+      meaning: 'Redis, Redis Cluster or Sentinels: [URLs, TLS, permissions](operations.md#redis)',
       unset:
         "the machine's Redis or Valkey, run below `DATA_DIR` until the server ends, for evaluation; in production, or if " +
         'the machine has none, limits in the process',
@@ -131,7 +132,7 @@ export const settingsSchema = z.object({
   }),
   migrate: setting('MIGRATE', values.onOrOff.prefault('on'), {
     mustBe: 'on or off',
-    meaning: '`off`: [migrations](#upgrades) are never applied, and an older schema is refused',
+    meaning: '`off`: [migrations](operations.md#upgrades) are never applied, and an older schema is refused',
   }),
   publicBaseUrl: setting('PUBLIC_BASE_URL', values.baseUrl.optional(), {
     mustBe: 'an http or https URL that ends in /v1',
@@ -150,7 +151,7 @@ export const settingsSchema = z.object({
     mustBe:
       'off, true (every proxy), the number of proxies (1 to 32), or addresses and networks separated by commas, such ' +
       'as 10.0.0.0/8',
-    meaning: 'whose [`X-Forwarded-For`](#behind-a-proxy) is trusted',
+    meaning: 'whose [`X-Forwarded-For`](operations.md#behind-a-proxy) is trusted',
   }),
   securityContact: setting('SECURITY_CONTACT', values.contact.optional(), {
     mustBe: 'a mailto: or https: URL, such as mailto:security@shop.example',
@@ -172,7 +173,7 @@ export const settingsSchema = z.object({
     mustBe: 'a duration of 0s to 1h, such as 5s or 1m',
     meaning:
       'how long requests are still served after a signal, while `/readyz` is 503: longer than your load balancer takes ' +
-      '[to notice](#what-happens-when)',
+      '[to notice](operations.md#what-happens-when)',
   }),
   shutdownTimeoutMs: setting('SHUTDOWN_TIMEOUT', values.duration(1_000, HOUR_MS).optional(), {
     mustBe: 'a duration of 1s to 1h, longer than SHUTDOWN_DELAY, such as 10s or 2m',
@@ -183,7 +184,7 @@ export const settingsSchema = z.object({
   }),
   eventsRetentionMs: setting('EVENTS_RETENTION', values.duration(1_000, RETENTION_MAX_MS).prefault('30d'), {
     mustBe: 'a duration of 1s to 36500d, such as 30s, 15m, 24h or 30d',
-    meaning: 'how long [events](#events) of orders are retained',
+    meaning: 'how long [events](operations.md#events) of orders are retained',
   }),
   petsSunsetAt: setting('PETS_SUNSET_AT', values.dateOrDateTime.prefault('2027-06-30'), {
     mustBe: 'a date, 2027-06-30, or a date-time with its offset, 2027-06-30T12:00:00Z',
@@ -191,11 +192,11 @@ export const settingsSchema = z.object({
   }),
   logLevel: setting('LOG_LEVEL', z.enum(LOG_LEVELS).default('info'), {
     mustBe: `one of ${LOG_LEVELS.join(', ')}`,
-    meaning: 'minimum level of the [log](#the-log); `listening on` is always logged',
+    meaning: 'minimum level of the [log](operations.md#the-log); `listening on` is always logged',
   }),
   logFormat: setting('LOG_FORMAT', z.enum(['pretty', 'json']).optional(), {
     mustBe: 'pretty or json',
-    meaning: 'format of [the log](#the-log)',
+    meaning: 'format of [the log](operations.md#the-log)',
     unset: 'pretty on a terminal, otherwise json',
   }),
   accessLogLevel: setting(
@@ -203,7 +204,7 @@ export const settingsSchema = z.object({
     values.onOrOff.prefault('off').transform((isOn) => (isOn ? 'info' : 'debug')),
     {
       mustBe: 'on or off',
-      meaning: '`on`: each request is [logged](#the-log) at info, otherwise at debug',
+      meaning: '`on`: each request is [logged](operations.md#the-log) at info, otherwise at debug',
     },
   ),
 });
