@@ -12,8 +12,6 @@ interface PackageTestOptions {
    * goes by their size where it has not run them before, and a test that waits is short.
    */
   readonly longest?: readonly string[];
-  /** How many files of `test` run at a time. @default one for each processor but one, two at least */
-  readonly maxWorkers?: number;
   /** Options of Node for the processes that run tests. @default none */
   readonly execArgv?: readonly string[];
 }
@@ -101,22 +99,18 @@ export const definePackageTests = (options: PackageTestOptions = {}) =>
   defineConfig(({ mode }) => configOf(options, mode));
 
 /** @throws Error if there is no suite of this mode */
-function configOf(
-  { servers = true, longest = [], maxWorkers, execArgv = [] }: PackageTestOptions,
-  mode: string,
-): ViteUserConfig {
+function configOf({ servers = true, longest = [], execArgv = [] }: PackageTestOptions, mode: string): ViteUserConfig {
   if (READ_ONLY_MODES.includes(mode)) return { test: { include: Object.values(SUITES).map(({ include }) => include) } };
   const suite = SUITES[mode];
   if (suite === undefined)
     throw new Error(`There is no suite "${mode}": --mode is one of ${Object.keys(SUITES).join(', ')}`);
   const { include, report, timeoutMs, fileParallelism } = suite;
-  // Vitest would leave a processor to itself, which on two of them is every other file: most tests wait for servers.
-  const defaultWorkers = Math.max(2, availableParallelism() - 1);
   return {
     test: {
       include: [include],
       fileParallelism,
-      maxWorkers: mode === 'test' && maxWorkers !== undefined ? maxWorkers : defaultWorkers,
+      // Vitest would leave a processor to itself, which on two of them is every other file: most tests wait for servers.
+      maxWorkers: Math.max(2, availableParallelism() - 1),
       execArgv: [...execArgv],
       // A process for each file would spend more time on loading than most files spend on their tests.
       isolate: false,
