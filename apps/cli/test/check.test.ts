@@ -1,9 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { KEYS } from '@petstore/server/test-support/database';
 import { type StartedServer, startServer } from '@petstore/server/test-support/spawned-server';
-import { findFreePort } from '@petstore/testing';
+import { findFreePort, startHttpServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type CallOptions, expectKey, petstore } from './support.ts';
 
@@ -94,44 +91,35 @@ test('what a used-up limit hides is not seen, and not broken', async () => {
 
 test('nothing but GET is sent to what is not the service, and its text cannot command a terminal', async () => {
   const methods: (string | undefined)[] = [];
-  await using other = createServer((request, response) => {
+  await using other = await startHttpServer((request, response) => {
     methods.push(request.method);
     response.writeHead(200, { 'content-type': 'text/html' }).end('\u001b[31mAnother service');
   });
-  other.listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const address = `http://127.0.0.1:${(other.address() as AddressInfo).port}`; // it listens on TCP
-  const { code, stdout } = await petstore(['check', '--url', address, '--key', KEYS.internal.text]);
+  const { code, stdout } = await petstore(['check', '--url', other.origin, '--key', KEYS.internal.text]);
   expect(code).toBe(1);
   expect(stdout).toMatch(/^BROKEN {3}the OpenAPI document needs no key: 200 \(text\/html\): \?\[31mAnother service/);
   expect(methods).toEqual(['GET', 'GET']);
 });
 
 test('an answer that breaks off is broken', async () => {
-  await using cutting = createServer((_request, response) => {
+  await using cutting = await startHttpServer((_request, response) => {
     response.writeHead(200, { 'content-length': 100 });
     response.write('{', () => response.destroy());
   });
-  cutting.listen(0, '127.0.0.1');
-  await once(cutting, 'listening');
-  const { port } = cutting.address() as AddressInfo; // it listens on TCP
-  const { code, broken } = await check(['--url', `http://127.0.0.1:${port}`]);
+  const { code, broken } = await check(['--url', cutting.origin]);
   expect(code).toBe(1);
   expect(broken[0]?.seen).toMatch(/^the answer broke off: /);
 });
 
 test('headers of a list that something in between has changed are broken', async () => {
-  await using changing = createServer(async (request, response) => {
+  await using changing = await startHttpServer(async (request, response) => {
     const { host: _, connection: __, ...headers } = request.headers as Record<string, string>; // none comes twice
     const answer = await fetch(url + request.url, { method: request.method ?? '', headers, redirect: 'manual' });
     const changed = answer.ok && request.url === '/v1/store/orders' && { 'cache-control': 'max-age=60' };
     response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...changed });
     response.end(Buffer.from(await answer.arrayBuffer()));
   });
-  changing.listen(0, '127.0.0.1');
-  await once(changing, 'listening');
-  const { port } = changing.address() as AddressInfo; // it listens on TCP
-  const { code, broken } = await check(['--url', `http://127.0.0.1:${port}`], withKey(KEYS.free.text));
+  const { code, broken } = await check(['--url', changing.origin], withKey(KEYS.free.text));
   expect(code).toBe(1);
   expect(broken).toContainEqual({
     check: 'the list says that nobody may keep it',

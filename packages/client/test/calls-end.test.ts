@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { startHttpServer } from '@petstore/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -9,7 +10,6 @@ import {
   type PetstoreRestClient,
   RateLimitError,
 } from '../src/rest.ts';
-import { startScriptedServer } from './support/scripted-server.ts';
 import { createTestRestClient, type TestClientOptions, TestClock } from './support/test-clients.ts';
 
 /** One of all the things that may come back for a request. */
@@ -77,7 +77,7 @@ async function playScript(script: readonly ScriptedAnswer[], name: keyof typeof 
   const clock = new TestClock();
   /** When a request came, and from when on the next one may. */
   const log: { readonly arrivedMs: number; readonly nextMs: number; readonly answer: ScriptedAnswer }[] = [];
-  await using server = await startScriptedServer((_, response) => {
+  await using server = await startHttpServer((_, response) => {
     const answer = script[Math.min(log.length, script.length - 1)];
     if (answer === undefined) throw new Error('The script is empty.');
     const arrivedMs = clock.now();
@@ -147,7 +147,7 @@ const refused =
 async function start(script: readonly Answering[], options: Partial<TestClientOptions> = {}) {
   const clock = new TestClock();
   let arrivals = 0;
-  const server = await startScriptedServer((_, response) => {
+  const server = await startHttpServer((_, response) => {
     script[Math.min(arrivals++, script.length - 1)]?.(response);
     if (script[arrivals - 1] === silent) clock.timeOut();
   });

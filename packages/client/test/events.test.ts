@@ -1,5 +1,5 @@
 import { INT64_MAX, INT64_MIN, orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
-import { PATIENTLY } from '@petstore/testing';
+import { PATIENTLY, startHttpServer } from '@petstore/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import {
   EventsExpiredError,
@@ -10,7 +10,6 @@ import {
   ServiceError,
 } from '../src/index.ts';
 import type { OrderEventV2 } from '../src/rest.ts';
-import { startScriptedServer } from './support/scripted-server.ts';
 import { createTestClient, createTestRestClient, TestClock } from './support/test-clients.ts';
 import { type Fault, startTestService, type TestService } from './support/test-service.ts';
 
@@ -92,7 +91,7 @@ describe('client.events()', () => {
     const begun = 'event: connected\ndata: {}\n\nevent: ping\ndata: \nid: 7\n\n';
     const ping = 'event: ping\ndata: \n\n';
     let connections = 0;
-    await using server = await startScriptedServer((_, response) => {
+    await using server = await startHttpServer((_, response) => {
       connections++;
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       if (connections < 7) response.end(connections === 4 ? begun + ping : begun);
@@ -157,7 +156,7 @@ describe('client.events()', () => {
     ['an error of another format', 'event: serialized-error\ndata: {"json":null}\n\n'],
   ])('fails as any call if something in between has changed %s', async (_, message) => {
     let connections = 0;
-    await using server = await startScriptedServer((_request, response) => {
+    await using server = await startHttpServer((_request, response) => {
       connections++;
       response.writeHead(200, { 'content-type': 'text/event-stream', 'x-request-id': 'request-1' }).end(message);
     });
@@ -291,7 +290,7 @@ describe('client.rest.v2.orderEvents()', () => {
 
   test('waits for as long as the service asks, and longer than other calls would', async () => {
     const afters: unknown[] = [];
-    await using server = await startScriptedServer(({ url = '' }, response) => {
+    await using server = await startHttpServer(({ url = '' }, response) => {
       afters.push(new URL(url, 'http://x').searchParams.get('after'));
       const isFirst = afters.length === 1;
       response.writeHead(isFirst ? 429 : 200, { 'content-type': 'application/json', 'retry-after': '4000' });
@@ -330,7 +329,7 @@ describe('client.rest.v2.orderEvents()', () => {
   test.each(['{"events":[]}', '{"nextAfter":"1"}', '[]', '<html>', '{"events":[{"id":"1"}],"nextAfter":"1"}'])(
     'takes no other response for a page: %s',
     async (body) => {
-      await using server = await startScriptedServer((_, response) => void response.writeHead(200).end(body));
+      await using server = await startHttpServer((_, response) => void response.writeHead(200).end(body));
       const next = v2Of(server.origin).orderEvents({ after: '0' }).next();
       await expect(next).rejects.toThrow(ServiceError);
       await expect(next).rejects.toMatchObject({ code: 'unexpected_response', status: 200 });

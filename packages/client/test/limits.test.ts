@@ -1,6 +1,6 @@
+import { startHttpServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createPetstoreClient, createPetstoreRestClient, NotFoundError, type ReportedLimits } from '../src/index.ts';
-import { startScriptedServer } from './support/scripted-server.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
 const PER_MINUTE = 1_000;
@@ -63,7 +63,7 @@ describe('onLimits', () => {
     ['headers of something else', { ratelimit: 'limit=100, remaining=50, reset=5' }, undefined],
     ['half of the headers', { ratelimit: '"minute";r=599;t=60' }, undefined],
   ])('is told of %s', async (_, headers, expected) => {
-    await using server = await startScriptedServer((_request, response) => void response.writeHead(204, headers).end());
+    await using server = await startHttpServer((_request, response) => void response.writeHead(204, headers).end());
     const onLimits = vi.fn();
     const client = createPetstoreRestClient({ baseUrl: server.origin, apiKey: 'k', onLimits });
     await client.cancelOrder({ orderId: 1n });

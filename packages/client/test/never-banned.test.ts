@@ -1,10 +1,10 @@
 import { toTrpcEnvelope } from '@petstore/api';
 import { PLANS, type RequestLimits } from '@petstore/domain';
 import { canEverFit, InProcessLimiter, type RateLimitDecision, rateLimitHeaders } from '@petstore/rate-limit';
+import { startHttpServer } from '@petstore/testing';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type PetstoreClient, petstoreErrorOf, transformer } from '../src/index.ts';
-import { startScriptedServer } from './support/scripted-server.ts';
 import { createTestClient, createTestRestClient, TestClock } from './support/test-clients.ts';
 
 interface World {
@@ -241,7 +241,7 @@ describe('a client', () => {
  */
 async function startCrowdedService(code: 'too_many_in_flight' | 'rate_limit_exceeded') {
   const requests: string[] = [];
-  const server = await startScriptedServer(({ method, url }, response) => {
+  const server = await startHttpServer(({ method, url }, response) => {
     requests.push(`${method} ${url}`);
     if (requests.length === 1) {
       const headers = { 'retry-after': '1', 'x-ratelimit-limit': '60', 'x-ratelimit-remaining': '0' };

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startHttpServer } from '@petstore/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CallOptions, ConnectionError, PetstoreError, RateLimitError, TimeoutError } from '../src/rest.ts';
 import { systemClock } from '../src/transport/clock.ts';
 import { retryDelayMs } from '../src/transport/retries.ts';
 import { ServiceResponse } from '../src/transport/service-response.ts';
-import { startScriptedServer } from './support/scripted-server.ts';
 import { createTestRestClient, type TestClientOptions, TestClock } from './support/test-clients.ts';
 
 type Answering = (response: ServerResponse, request: IncomingMessage) => void;
@@ -27,7 +27,7 @@ async function startScript(
   clock = new TestClock(),
 ) {
   const arrivals: number[] = [];
-  const server = await startScriptedServer((request, response) => {
+  const server = await startHttpServer((request, response) => {
     const answer = script[Math.min(arrivals.length, script.length - 1)];
     arrivals.push(clock.now());
     answer?.(response, request);

@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { toTrpcEnvelope } from '@petstore/api';
+import { startHttpServer } from '@petstore/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { NotFoundError, PermissionError, petstoreErrorOf, RateLimitError, transformer } from '../src/index.ts';
-import { startScriptedServer } from './support/scripted-server.ts';
 import { createTestClient, TestClock } from './support/test-clients.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
@@ -140,7 +140,7 @@ describe('with the real service', () => {
 describe('with a server that', () => {
   async function startServer(...script: ((response: ServerResponse, request: IncomingMessage) => void)[]) {
     const requests: string[] = [];
-    const server = await startScriptedServer((request, response) => {
+    const server = await startHttpServer((request, response) => {
       requests.push(request.url ?? '');
       script[Math.min(requests.length, script.length) - 1]?.(response, request);
     });

@@ -1,4 +1,5 @@
 import { type Order as DomainOrder, INT64_MAX, INT64_MIN, orderId, petId } from '@petstore/domain';
+import { startHttpServer } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   ConflictError,
@@ -7,7 +8,6 @@ import {
   NotFoundError,
   type OrderFilter,
 } from '../src/rest.ts';
-import { startScriptedServer } from './support/scripted-server.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
 const PLACED_AT = new Date('2026-11-20T12:00:00.000Z');
@@ -121,7 +121,7 @@ test('a call that is aborted asks for no more pages', async () => {
 
 test('a link to elsewhere takes no key there', async () => {
   const asked: string[] = [];
-  await using server = await startScriptedServer((request, response) => {
+  await using server = await startHttpServer((request, response) => {
     asked.push(`${request.headers.host} ${request.url}`);
     const link = asked.length > 1 ? '' : '<https://elsewhere.example/steal?cursor=a>; rel="next"';
     response.writeHead(200, { 'content-type': 'application/json', ...(link && { link }) }).end('[]');

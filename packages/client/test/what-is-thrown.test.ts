@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { ERROR_CATALOGUE } from '@petstore/api';
+import { startHttpServer } from '@petstore/testing';
 import { TRPCClientError } from '@trpc/client';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import {
@@ -24,7 +25,6 @@ import {
   TimeoutError,
   type UnknownErrorCode,
 } from '../src/index.ts';
-import { startScriptedServer } from './support/scripted-server.ts';
 import { createTestClient, TestClock } from './support/test-clients.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
@@ -73,7 +73,7 @@ const OF_THIS_SIDE = [
 
 /** A service that refuses every request so. */
 const refusing = (status: number, code: string) =>
-  startScriptedServer((_, response) => {
+  startHttpServer((_, response) => {
     const body = JSON.stringify({ code, message: 'No.', status });
     response.writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'request-1' }).end(body);
   });
@@ -145,7 +145,7 @@ test('a code that this release does not know comes as it is, in the class of its
 });
 
 test('a page with status 200 is no success, also where the service would send no body', async () => {
-  await using login = await startScriptedServer((_, response) => {
+  await using login = await startHttpServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Log in</title>');
   });
   const { rest, orders } = createPetstoreClient({ baseUrl: login.origin, apiKey: 'k', maxRetries: 0 });
@@ -178,7 +178,7 @@ test.each([
   async (...row) => {
     const [, begin, piece] = row;
     let written = 0;
-    await using endless = await startScriptedServer((_, response) => {
+    await using endless = await startHttpServer((_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' }).write(begin);
       const timer = setInterval(() => {
         if (response.writableNeedDrain) return;
@@ -194,7 +194,7 @@ test.each([
   },
 );
 
-type Answer = Parameters<typeof startScriptedServer>[0];
+type Answer = Parameters<typeof startHttpServer>[0];
 
 const page =
   (status: number, type = 'text/html', body = '<html>'): Answer =>
@@ -230,7 +230,7 @@ describe('each way in which a call goes wrong on its way', () => {
     ['null', page(200, 'application/json', 'null'), ServiceError, 'unexpected_response'],
     ['JSON cut short', page(200, 'application/json', '{"id":"1"'), ServiceError, 'unexpected_response'],
   ])('%s', async (_, answer, ErrorClass, code) => {
-    await using server = await startScriptedServer(typeof answer === 'string' ? page(200) : answer);
+    await using server = await startHttpServer(typeof answer === 'string' ? page(200) : answer);
     const baseUrl = answer === 'https' ? server.origin.replace('http', answer) : answer;
     const options = {
       baseUrl: typeof baseUrl === 'string' ? baseUrl : server.origin,
@@ -253,13 +253,13 @@ describe('each way in which a call goes wrong on its way', () => {
 
 test('a redirect to another origin, which takes the key away, is named', async () => {
   const data = { code: 'UNAUTHORIZED', httpStatus: 401, errorCode: 'missing_api_key' };
-  await using other = await startScriptedServer(({ url = '', headers }, response) => {
+  await using other = await startHttpServer(({ url = '', headers }, response) => {
     expect(headers.authorization).toBeUndefined();
     const overTrpc = { error: { json: { message: 'No key.', code: -32_001, data } } };
     const refusal = url.startsWith('/trpc') ? overTrpc : { code: 'missing_api_key', message: 'No key.', status: 401 };
     response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify(refusal));
   });
-  await using redirecting = await startScriptedServer(({ url }, response) => {
+  await using redirecting = await startHttpServer(({ url }, response) => {
     response.writeHead(308, { location: `${other.origin}${url}` }).end();
   });
   const { rest, orders } = createPetstoreClient({ baseUrl: redirecting.origin, apiKey: 'k', maxRetries: 0 });
@@ -286,7 +286,7 @@ test.each([
 ])('a list over tRPC in place of which comes %s fails as any call, and is retried if that may help', async (...row) => {
   const [, body, code, attempts] = row;
   let requests = 0;
-  await using server = await startScriptedServer((_, response) => {
+  await using server = await startHttpServer((_, response) => {
     requests++;
     response.writeHead(200, { 'content-type': 'application/json', 'x-request-id': 'request-1' }).end(body);
   });

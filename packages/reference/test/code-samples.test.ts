@@ -1,9 +1,9 @@
 import { openApiDocument } from '@petstore/api';
+import { startHttpServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { curlSample, typeScriptSample } from '../src/code-samples.ts';
 import { operationsOf, resolveReferences } from '../src/open-api.ts';
 import { checkTypeScript, runTypeScript } from './support/run-typescript.ts';
-import { startServer } from './support/site.ts';
 
 const BASE_URL = 'https://petstore.example.com/v1';
 const PREVIEW = 'https://petstore.example.com/v2';
@@ -42,7 +42,7 @@ describe('code samples', () => {
 
   test('in TypeScript run, and print the response', async () => {
     const requests: unknown[] = [];
-    await using server = await startServer((request, response) => {
+    await using server = await startHttpServer((request, response) => {
       requests.push([request.url, request.headers.authorization]);
       if (request.method === 'DELETE') response.writeHead(204).end();
       else response.end('[{"id":9223372036854775807,"petId":1,"quantity":2}]');
@@ -61,7 +61,7 @@ describe('code samples', () => {
   });
 
   test('in TypeScript print ids of v2, which are strings, as they are', async () => {
-    await using server = await startServer((_, response) => response.end('[{"id":"9223372036854775807"}]'));
+    await using server = await startHttpServer((_, response) => response.end('[{"id":"9223372036854775807"}]'));
     const source = samplesOf(`${server.origin}/v2`, 'v2', 'listOrdersPage')['TypeScript'] ?? '';
     expect(await runTypeScript(source, { PETSTORE_API_KEY: 'secret' })).toBe("[ { id: '9223372036854775807' } ]\n");
     expect(source).not.toContain('BigInt');
@@ -74,7 +74,7 @@ describe('code samples', () => {
   });
 
   test('in TypeScript fail with the code of an error', async () => {
-    await using server = await startServer((_, response) => {
+    await using server = await startHttpServer((_, response) => {
       response.writeHead(409).end('{"code":"order_already_shipped","message":"Too late.","status":409}');
     });
     const sample = samplesOf(`${server.origin}/v1`, 'v1', 'cancelOrder')['TypeScript'] ?? '';

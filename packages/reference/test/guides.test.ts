@@ -2,11 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERROR_CATALOGUE, openApiDocument, procedureContracts, restRoutes } from '@petstore/api';
 import { ADDRESS_REQUESTS_PER_MINUTE, PLANS } from '@petstore/domain';
+import { startHttpServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { renderMarkdown } from '../src/markdown.ts';
 import { errorCodesOf } from '../src/open-api.ts';
 import { runTypeScript } from './support/run-typescript.ts';
-import { ERROR_CODES, PAGE_PATHS, referenceAt, referencesOf, resolveFrom, startServer } from './support/site.ts';
+import { ERROR_CODES, PAGE_PATHS, referenceAt, referencesOf, resolveFrom } from './support/site.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
 const readGuide = (source: string) => readFileSync(join(DOCS, source), 'utf8');
@@ -103,7 +104,7 @@ describe('the guide to limits', () => {
 
   test('backs off in code that works: for Retry-After, else longer each time', async () => {
     const timesMs: number[] = [];
-    await using server = await startServer((_, response) => {
+    await using server = await startHttpServer((_, response) => {
       timesMs.push(performance.now());
       if (timesMs.length === 1) response.writeHead(429, { 'retry-after': '1' }).end();
       else if (timesMs.length === 2) response.destroy();
@@ -118,7 +119,7 @@ describe('the guide to limits', () => {
 
   test('gives up after three retries, and returns the last response', async () => {
     let calls = 0;
-    await using server = await startServer((_, response) => {
+    await using server = await startHttpServer((_, response) => {
       calls += 1;
       response.writeHead(503).end();
     });

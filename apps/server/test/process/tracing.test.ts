@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
-import { createTemporaryFolder, findFreePort } from '@petstore/testing';
+import { createTemporaryFolder, findFreePort, startHttpServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { wantsTracing } from '../../src/tracing/load-tracing.ts';
@@ -48,7 +48,7 @@ async function startCollector() {
   const types: (string | undefined)[] = [];
   const bodies: Buffer[] = [];
   let resource: Record<string, unknown> = {};
-  const server = createServer(async (request, response) => {
+  const server = await startHttpServer(async (request, response) => {
     types.push(request.headers['content-type']);
     const body = Buffer.concat(await request.toArray());
     bodies.push(body);
@@ -60,11 +60,9 @@ async function startCollector() {
       }
     }
     response.setHeader('content-type', 'application/json').end('{}');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // a TCP listener
+  });
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: server.origin,
     types,
     bodies,
     resource: () => resource,
@@ -78,7 +76,7 @@ async function startCollector() {
         },
         { timeout: 20_000 },
       ),
-    [Symbol.dispose]: () => void server.close(),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
@@ -227,7 +225,7 @@ describe('with a collector', () => {
 });
 
 test('protobuf is the default; a caller decides whether its trace is recorded; the last spans are sent at the end', async () => {
-  using collector = await startCollector();
+  await using collector = await startCollector();
   await using started = await startServer({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   const { server } = started;
   const url = await server.url();

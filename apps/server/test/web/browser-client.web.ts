@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { startHttpServer } from '@petstore/testing';
 import { openChromium } from '@petstore/testing/chromium';
 import { rolldown } from 'rolldown';
 import { afterAll, expect, test } from 'vitest';
@@ -50,17 +48,15 @@ async function bundleProgram(): Promise<string> {
 }
 
 const code = await bundleProgram();
-const pages = createServer((request, response) => {
+const pages = await startHttpServer((request, response) => {
   response.setHeader('content-type', request.url === '/program.js' ? 'text/javascript' : 'text/html');
   response.end(request.url === '/program.js' ? code : '<script type="module" src="/program.js"></script>');
-}).listen(0, '127.0.0.1');
-await once(pages, 'listening');
-const pageOrigin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`; // it listens on TCP
-const started = await startServer({ CORS_ORIGINS: pageOrigin });
+});
+const started = await startServer({ CORS_ORIGINS: pages.origin });
 await importDemoOrders(started.databaseUrl);
 const browser = await openChromium();
 afterAll(async () => {
-  pages.close();
+  await pages[Symbol.asyncDispose]();
   await started[Symbol.asyncDispose]();
 });
 
@@ -74,7 +70,7 @@ async function runPageAt(origin: string): Promise<unknown> {
 }
 
 test('a page of an allowed origin lists, cancels, streams, and reads what each refusal says', async () => {
-  expect(await runPageAt(pageOrigin)).toEqual({
+  expect(await runPageAt(pages.origin)).toEqual({
     conflict: { isConflictError: true, code: 'order_already_cancelled', requestIdLength: 36 },
     streamedOrders: DEMO_ORDER_COUNT,
     lastError: {
@@ -86,7 +82,7 @@ test('a page of an allowed origin lists, cancels, streams, and reads what each r
 });
 
 test('a page of any other origin gets nothing', async () => {
-  expect(await runPageAt(pageOrigin.replace('127.0.0.1', 'localhost'))).toMatchObject({
+  expect(await runPageAt(pages.origin.replace('127.0.0.1', 'localhost'))).toMatchObject({
     streamedOrders: 0,
     lastError: { name: 'ConnectionError' },
   });

@@ -6,13 +6,12 @@ import { dirname, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { createTemporaryFolder, type TemporaryFolder } from '@petstore/testing';
+import { createTemporaryFolder, startHttpServer, type TemporaryFolder, type TestHttpServer } from '@petstore/testing';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { showInEditor } from '../support/editor.ts';
-import { type ScriptedServer, startScriptedServer } from '../support/scripted-server.ts';
 import { GUIDE_PROGRAMS, runShownPrograms } from '../support/shown-programs.ts';
 import { startTestService } from '../support/test-service.ts';
 
@@ -265,7 +264,7 @@ interface Publication {
   readonly _attachments: Readonly<Record<string, { readonly data: string }>>;
 }
 
-interface StubRegistry extends ScriptedServer {
+interface StubRegistry extends TestHttpServer {
   readonly published: () => Publication | undefined;
 }
 
@@ -285,7 +284,7 @@ async function startStubRegistry(): Promise<StubRegistry> {
       response.writeHead(200).end(Buffer.from(data, 'base64'));
     } else response.writeHead(404).end('{}');
   }
-  const server = await startScriptedServer((request, response) => void answer(request, response));
+  const server = await startHttpServer((request, response) => void answer(request, response));
   return Object.assign(server, { published: () => published });
 }
 

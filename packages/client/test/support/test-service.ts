@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import {
   appRouter,
@@ -16,7 +14,7 @@ import {
 import { type ApiKeyId, type ApiKeyPrincipal, LIMIT_MAX, type RequestLimits, subjectNameOf } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { InProcessLimiter, rateLimitHeaders } from '@petstore/rate-limit';
-import { createTestDatabase } from '@petstore/testing';
+import { createTestDatabase, startHttpServer } from '@petstore/testing';
 import { createHTTPHandler } from '@trpc/server/adapters/standalone';
 
 /**
@@ -78,7 +76,7 @@ export async function startTestService({
   const limiter = new InProcessLimiter({ nowMs });
   const handle = createHandler(persistence, limiter, limits);
   const admit = createAdmission(limiter, limits);
-  const server = createServer((request, response) => {
+  const server = await startHttpServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     openResponses++;
     response.once('close', () => openResponses--);
@@ -91,20 +89,15 @@ export async function startTestService({
     else if (fault === 'unavailable') refuse(request, response, errorResponse('service_unavailable'));
     else if (admit(request, response)) handle(request, response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // it listens on TCP
   return {
-    origin: `http://127.0.0.1:${port}`,
+    origin: server.origin,
     persistence,
     requests,
-    endConnections: () => server.closeAllConnections(),
+    endConnections: server.closeConnections,
     openResponses: () => openResponses,
     faults,
     async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
+      await server[Symbol.asyncDispose]();
       await persistence.close();
       await database[Symbol.asyncDispose]();
     },

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type ApiVersion, ERROR_CATALOGUE, openApiDocument } from '@petstore/api';
+import { startHttpServer, type TestHttpServer } from '@petstore/testing';
 import { createReference, type Reference } from '../../src/index.ts';
 
 export const ERROR_CODES = Object.keys(ERROR_CATALOGUE);
@@ -38,28 +36,10 @@ export const referenceAt = (origin = 'http://127.0.0.1:3000'): Reference =>
     documentOf: (version: ApiVersion) => openApiDocument({ version, servers: [{ url: `${origin}/${version}` }] }),
   });
 
-export interface TestServer extends AsyncDisposable {
-  readonly origin: string;
-}
-
-export async function startServer(listener: RequestListener): Promise<TestServer> {
-  const server = createServer(listener);
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo; // it listens on a port
-  return {
-    origin: `http://127.0.0.1:${port}`,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
-  };
-}
-
 /** The site as a server would serve it, at another address than the one that its documents name. */
-export function startSiteServer(): Promise<TestServer> {
+export function startSiteServer(): Promise<TestHttpServer> {
   const reference = referenceAt('https://orders.example');
-  return startServer(async (request, response) => {
+  return startHttpServer(async (request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost');
     const answer = await reference.respond({
       path: decodeURIComponent(pathname),

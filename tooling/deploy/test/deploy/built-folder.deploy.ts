@@ -1,12 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { globSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { SourceMap } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createPetstoreClient } from '@petstore/client';
-import { createTemporaryFolder, createTestDatabase, createTestRedis } from '@petstore/testing';
+import { createTemporaryFolder, createTestDatabase, createTestRedis, startHttpServer } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { ROOT } from '../../src/build-folder.ts';
 import { useBuiltFolder } from '../support/built-folder.ts';
@@ -49,14 +46,12 @@ async function crawl(
 /** Receives what is exported by OTLP. */
 async function receiveSpans() {
   let received = '';
-  const receiver = createServer(async (request, response) => {
+  const receiver = await startHttpServer(async (request, response) => {
     received += Buffer.concat(await request.toArray()).toString();
     response.end();
   });
-  await once(receiver.listen(0, '127.0.0.1'), 'listening');
-  const { port } = receiver.address() as AddressInfo; // never a path, as TCP is used
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: receiver.origin,
     received: () => received,
     [Symbol.asyncDispose]: () => receiver[Symbol.asyncDispose](),
   };
