@@ -1,3 +1,4 @@
+import { restRoutes } from '@petstore/api';
 import { SettingsError } from '@petstore/runtime/settings';
 import { describe, expect, test } from 'vitest';
 import { readSettings, type Settings } from '../src/settings.ts';
@@ -45,6 +46,11 @@ const DEFAULTS: Settings = {
 
 test('without any variable every setting has its default', () => {
   expect(read({})).toEqual(DEFAULTS);
+});
+
+test('the sunset of the pets is that of their contract', () => {
+  const route = restRoutes.find(({ operationId }) => operationId === 'getPetById');
+  expect(read({}).petsSunsetAt).toEqual(route?.deprecation?.sunsetAt);
 });
 
 test('empty and blank mean unset, but for secrets', () => {
@@ -298,10 +304,10 @@ describe('a wrong value is named, with what is expected', () => {
 
   test('several servers need a Redis in which they count together', () => {
     expect(problemsOf({ INSTANCES: '2' })).toEqual([
-      'INSTANCES is 2, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL',
+      'INSTANCES is 2, and several servers need one Redis to count limits together; set REDIS_URL',
     ]);
     expect(problemsOf({ REUSE_PORT: 'on' })).toEqual([
-      'REUSE_PORT is on, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL',
+      'REUSE_PORT is on, and several servers need one Redis to count limits together; set REDIS_URL',
     ]);
   });
 

@@ -54,7 +54,8 @@ local function expire(log, kind, now)
     over = over + log[first + 1]
     first = first + 2
   end
-  if not (log[first] and log[first] <= latest) then return { 0 } end -- the second in a damaged state alone
+  -- The second condition fails only if the state is damaged.
+  if not (log[first] and log[first] <= latest) then return { 0 } end
   return over == 0 and log or { log[1] - over, unpack(log, first) }
 end
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -83,6 +83,7 @@ async function startCollector() {
 /** Of each span in OTLP's protobuf: its first field of 16 bytes, which the second one of 8, the id of the span, follows. */
 const traceIdsOf = (body: Buffer) => Array.from(body.toString('hex').matchAll(/0a10(.{32})1208/g), ([, id]) => id);
 
+const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 const SETTINGS = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '50' };
 let traces = 0;
 const newTrace = () => {
@@ -265,6 +266,20 @@ test('that spans cannot be sent is one readable line, which names the settings',
   expect(line).toMatch(/: connect ECONNREFUSED 127\.0\.0\.1:\d+; check OTEL_EXPORTER_OTLP_\*"?\}?$/);
 });
 
+test('that another SDK was there first is said, by its copy of the API of another version', async () => {
+  using folder = createTemporaryFolder();
+  const copy = join(folder.path, 'api');
+  cpSync(new URL('.', import.meta.resolve('@opentelemetry/api')), copy, { recursive: true });
+  writeFileSync(join(copy, 'version.mjs'), "export const VERSION = '1.9.0';");
+  const other = join(folder.path, 'other.mjs');
+  const registered = 'diag.setLogger(console); trace.setGlobalTracerProvider(new ProxyTracerProvider());';
+  writeFileSync(other, `import { diag, ProxyTracerProvider, trace } from './api/index.mjs';\n${registered}\n`);
+  await using started = await startServer({ ...ENDPOINT, NODE_OPTIONS: `--import=${other}` });
+  const { server } = started;
+  expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
+  await server.said(/^.*another SDK is already registered in this process.*unset OTEL_\*.*$/m);
+});
+
 test('without such settings nothing of OpenTelemetry is loaded', async () => {
   using folder = createTemporaryFolder();
   const list = join(folder.path, 'modules');
@@ -282,8 +297,6 @@ test('without such settings nothing of OpenTelemetry is loaded', async () => {
   // prom-client loads the API, which is nothing without an SDK.
   expect(loaded.filter((url) => /opentelemetry\+(?!api@)|start-tracing/.test(url))).toEqual([]);
 });
-
-const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
 test.each([
   ENDPOINT,

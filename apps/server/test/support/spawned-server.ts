@@ -155,7 +155,7 @@ export interface StartedServer extends AsyncDisposable {
 }
 
 /**
- * A server in a process of its own, on a database and a Redis of its own. The database has the test keys.
+ * A server in a process of its own, on a database and a Redis of its own. The database has {@link KEYS}.
  *
  * @param environment settings; DATABASE_URL and REDIS_URL replace the server's own
  */

@@ -21,6 +21,11 @@ export const TIMEOUTS_MS = {
   /** For a server to accept a connection and to describe itself. */
   find: 1_200,
   /**
+   * For transactions that write events, before a page of events is given without what is behind them. Most end at once; one
+   * that waits for a lock ends after `lock`.
+   */
+  pageOfEvents: 1_200,
+  /**
    * For the lock under which a sequence is moved. PostgreSQL waits a second (`deadlock_timeout`) before it ends an automatic
    * vacuum for a lock, so this is longer than `lock`.
    */
@@ -39,11 +44,6 @@ export const TIMEOUTS_MS = {
   call: 2_400,
   /** For a call that may take several statements: likewise. */
   severalStatements: 2_500,
-  /**
-   * For transactions that write events, before a page of events is given without what is behind them. Most end at once; one
-   * that waits for a lock ends after `lock`.
-   */
-  pageOfEvents: 1_200,
   /** For transactions that write events, before the first follower begins after them. */
   followersBegin: 2_500,
   /** For this process between two statements that insert an import. The session sets it: readers of events wait for the end. */

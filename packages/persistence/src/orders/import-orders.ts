@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts';
 import { TIMEOUTS_MS } from '../database/timeouts.ts';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
 import { type Sequences, sequenceOf } from '../sequences.ts';
-import { ORDER_COLUMNS, ORDER_FACTS } from './order-rows.ts';
+import { ORDER_COLUMN_NAMES, ORDER_COLUMNS, ORDER_FACTS, type OrderRow } from './order-rows.ts';
 
 export interface ImportOrdersOptions extends ImportOptions {
   /** The recorded author and request. @default the service's */
@@ -81,13 +81,21 @@ export async function insertStagedOrders(
   return orders.rowCount ?? 0;
 }
 
+/** The columns in the format of COPY. */
 function rowOf(order: Order): string {
-  const shippedAt = order.status === 'shipped' ? order.shippedAt : undefined;
-  const completedAt = order.complete ? order.completedAt : undefined;
-  const cancelledAt = order.status === 'cancelled' ? order.cancelledAt : undefined;
-  const facts = `${order.id}\t${order.petId}\t${order.quantity}\t${timeText(order.shipDate)}`;
-  const times = `${timeText(order.placedAt)}\t${timeText(shippedAt)}\t${timeText(completedAt)}\t${timeText(cancelledAt)}`;
-  return `${facts}\t${order.status}\t${order.complete}\t${times}`;
+  const values: Readonly<Record<keyof OrderRow, unknown>> = {
+    id: order.id,
+    pet_id: order.petId,
+    quantity: order.quantity,
+    ship_date: timeText(order.shipDate),
+    status: order.status,
+    complete: order.complete,
+    placed_at: timeText(order.placedAt),
+    shipped_at: timeText(order.status === 'shipped' ? order.shippedAt : undefined),
+    completed_at: timeText(order.complete ? order.completedAt : undefined),
+    cancelled_at: timeText(order.status === 'cancelled' ? order.cancelledAt : undefined),
+  };
+  return ORDER_COLUMN_NAMES.map((name) => String(values[name])).join('\t');
 }
 
 /** A time in the format of COPY. */

@@ -12,7 +12,7 @@ import type { Purpose } from '../database/pool.ts';
 import { prepareStatement } from '../database/statement.ts';
 import { toRfc3339 } from '../time-text.ts';
 import { coalescePerTick } from './coalesce-per-tick.ts';
-import { type OrderRow, orderOfRow } from './order-rows.ts';
+import { ORDER_COLUMN_NAMES, type OrderRow, orderOfRow } from './order-rows.ts';
 
 /** Orders in the first batch: a short list takes one small statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
@@ -22,8 +22,8 @@ const BATCH = 2_000;
 // A batch is one row, with one text for all values of a column. For PostgreSQL it costs no more than a row for each order,
 // and for this process a quarter. No value contains a comma.
 
+/** The columns of what REST sends. */
 const TEXT_COLUMNS = ['id', 'pet_id', 'quantity', 'ship_date', 'status', 'complete'] as const;
-const COLUMNS = [...TEXT_COLUMNS, 'placed_at', 'shipped_at', 'completed_at', 'cancelled_at'] as const;
 
 /** The number of orders, the largest id, and for each column the values of all orders; null if there are no orders. */
 type BatchRow<Column extends string> = { readonly count: bigint; readonly largest_id: bigint | null } & {
@@ -107,7 +107,7 @@ function* textsOf(values: ValuesOf<(typeof TEXT_COLUMNS)[number]>): Generator<Or
  * Lists of one kind that need the same batch in the same tick share its statement and the batch.
  */
 export function createOrderLists(database: Database): Pick<OrderRepository, 'listOrders' | 'listOrderTexts'> {
-  const orderBatches = createBatches(database, 'list-orders', COLUMNS, (values, isLast) => ({
+  const orderBatches = createBatches(database, 'list-orders', ORDER_COLUMN_NAMES, (values, isLast) => ({
     orders: ordersOf(values),
     isLast,
   }));

@@ -123,11 +123,11 @@ function findConflicts(environment: Environment, values: Partial<SettingValues>)
     ],
     [
       instances > 1 && !isNamed('REDIS_URL'),
-      `INSTANCES is ${instances}, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL`,
+      `INSTANCES is ${instances}, and several servers need one Redis to count limits together; set REDIS_URL`,
     ],
     [
       reusePort && !isNamed('REDIS_URL'),
-      'REUSE_PORT is on, and REDIS_URL is not set, so each server would allow the whole limit; set REDIS_URL',
+      'REUSE_PORT is on, and several servers need one Redis to count limits together; set REDIS_URL',
     ],
     [
       shutdownTimeoutMs !== undefined && shutdownTimeoutMs <= shutdownDelayMs,

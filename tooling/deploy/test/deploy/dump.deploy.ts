@@ -155,7 +155,10 @@ beforeAll(async () => {
   const plan = ['--plan', 'enterprise', '--internal', ...limits];
   key = JSON.parse(source.petstore('petstore_server', 'keys', 'create', '--json', ...plan));
   // What extensions and other programs have in a database, only their owners may read.
-  await (await connectTo(source.url)).query('create schema of_others; create table of_others.theirs (id integer)');
+  const superuser = await connectTo(source.url);
+  await superuser.query(
+    'create schema of_others; create table of_others.theirs (id integer); create extension pg_trgm',
+  );
   sourceClient = await source.serve(key.key);
   traffic = new Traffic(sourceClient);
   await vi.waitUntil(() => traffic.placed.length > 100, { timeout: 60_000 });
