@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiKeyId } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import { createTemporaryFolder, createTestDatabase } from '@petstore/testing';
+import { createTemporaryFolder, createTestDatabase, PATIENCE_MS } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { run } from '../src/run.ts';
@@ -123,7 +123,7 @@ interface TestCommandLine extends AsyncDisposable {
 const template = {
   name: 'persistence',
   async prepare(databaseUrl: string) {
-    await using persistence = openPersistence({ databaseUrl });
+    await using persistence = openPersistence({ databaseUrl, patienceMs: PATIENCE_MS });
     await persistence.migrations.migrate();
   },
 };
@@ -132,7 +132,7 @@ const template = {
 async function openTestCommandLine(): Promise<TestCommandLine> {
   const folder = createTemporaryFolder();
   const database = await createTestDatabase({ template });
-  const persistence = openPersistence({ databaseUrl: database.url });
+  const persistence = openPersistence({ databaseUrl: database.url, patienceMs: PATIENCE_MS });
   const client = new pg.Client(database.url);
   await client.connect();
   const environment = { DATABASE_URL: database.url, DATA_DIR: folder.path };

@@ -2,14 +2,20 @@ import type { ApiKeyKind, Order, Principal } from '@petstore/domain';
 import { orderId, petId } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { InProcessLimiter } from '@petstore/rate-limit';
-import { createTestDatabase, type DatabaseTemplate, type ManualClock, manualClock } from '@petstore/testing';
+import {
+  createTestDatabase,
+  type DatabaseTemplate,
+  type ManualClock,
+  manualClock,
+  PATIENCE_MS,
+} from '@petstore/testing';
 import { type Context, createCaller, type RestResult, restRoutes, type Services } from '../src/index.ts';
 
 /** An empty database of the newest schema. */
 const MIGRATED: DatabaseTemplate = {
   name: 'migrated',
   async prepare(databaseUrl) {
-    await using persistence = openPersistence({ databaseUrl });
+    await using persistence = openPersistence({ databaseUrl, patienceMs: PATIENCE_MS });
     await persistence.migrations.migrate();
   },
 };
@@ -55,7 +61,7 @@ export const PETS_SUNSET_AT = new Date('2027-06-30T00:00:00Z');
 
 export async function startTestApi(): Promise<TestApi> {
   const database = await createTestDatabase({ template: MIGRATED });
-  const persistence = openPersistence({ databaseUrl: database.url });
+  const persistence = openPersistence({ databaseUrl: database.url, patienceMs: PATIENCE_MS });
   const clock = manualClock('2026-11-20T12:00:00.000Z');
   const { orders, pets, events } = persistence;
   const limiter = new InProcessLimiter({ nowMs: () => clock().getTime() });

@@ -53,7 +53,7 @@ const FIND_BEHIND = prepareStatement<{ readonly name: Sequence }>(
 /** Moves a sequence forwards, to the largest id. */
 const setForwards = (sequence: Sequence) => `setval(name, largest_id) from (${selectBehind(sequence)}) as behind`;
 
-/** Moves a sequence under the lock of its writers, in a transaction of its own: the timeout holds until its end. */
+/** Moves a sequence, under its lock if it has one, in a transaction of its own: the timeout holds until its end. */
 const moveSequence = (sequence: Sequence) =>
   prepareStatement<never>(
     `move-${sequence}`,

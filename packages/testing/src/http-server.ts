@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 export interface TestHttpServer extends AsyncDisposable {
   /** Its address, such as `http://127.0.0.1:43210`. */
   readonly origin: string;
-  /** Cuts all connections. It accepts new ones. */
+  /** Cuts all connections. The server still accepts new ones. */
   closeConnections(): void;
 }
 

@@ -23,4 +23,4 @@ export type { RedisServerOptions } from './server-programs.ts';
 export { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from './temporary-folder.ts';
 export { createTestDatabase, type DatabaseTemplate, type TestDatabase } from './test-database.ts';
 export { createTestRedis, type TestRedis } from './test-redis.ts';
-export { type ManualClock, manualClock, PATIENTLY } from './time.ts';
+export { type ManualClock, manualClock, PATIENCE_MS, PATIENTLY } from './time.ts';

@@ -1,6 +1,12 @@
 /** For waits that take many times longer on a busy machine than on an idle one; vitest's default is one second. */
 export const PATIENTLY = { timeout: 25_000, interval: 20 };
 
+/**
+ * How long PostgreSQL or Redis may take for a step in tests of something else: a busy machine does not make them look
+ * hung, and counts stay exact.
+ */
+export const PATIENCE_MS = 20_000;
+
 /** A clock that stands still until it is advanced. A call returns the time, as with the real clock. */
 export interface ManualClock {
   (): Date;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { openPersistence } from '@petstore/persistence';
 import { RuntimeError } from '@petstore/runtime';
-import { createTestRedis, PATIENTLY } from '@petstore/testing';
+import { createTestRedis, PATIENCE_MS, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { listenOn } from '../../src/operations/listen.ts';
@@ -61,7 +61,7 @@ describe('with REUSE_PORT=on', () => {
     await using database = await createServerDatabase();
     await using redis = await createTestRedis();
     const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
-    await using persistence = openPersistence({ databaseUrl: database.url });
+    await using persistence = openPersistence({ databaseUrl: database.url, patienceMs: PATIENCE_MS });
     const { text: key } = KEYS.unlimited;
     await using first = startSharing(folder.path, environment);
     const port = await portOf(first);

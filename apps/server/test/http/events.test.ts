@@ -3,7 +3,7 @@ import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
-import { PATIENTLY } from '@petstore/testing';
+import { PATIENCE_MS, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import { createKey, createServerDatabase, placeOrder, planOf } from '../support/database.ts';
@@ -123,7 +123,7 @@ describe('a subscription', () => {
     const next = events.next();
     expect(await begun).toBe('0');
     await first[Symbol.asyncDispose]();
-    await using between = openPersistence({ databaseUrl: database.url });
+    await using between = openPersistence({ databaseUrl: database.url, patienceMs: PATIENCE_MS });
     await placeOrder(between, 'ship');
     await using second = await startTestApp({ databaseUrl: database.url, port });
     expect((await next).value).toMatchObject({ id: '1', type: 'order.placed' });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type ApiKeyId, generateApiKeyText, hashApiKeyText } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { openEmbeddedPostgres } from '@petstore/runtime';
-import { createTemporaryFolder, endWithTestRun, findExecutable } from '@petstore/testing';
+import { createTemporaryFolder, endWithTestRun, findExecutable, PATIENCE_MS } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { demoKeysFile, readDemoKeys as readKeptKeys, writeDemoKeys } from '../../src/embedded/demo-keys.ts';
 import { createKey } from '../support/database.ts';
@@ -79,7 +79,7 @@ async function administer(dataFolder: string, work: (persistence: Persistence) =
   await using resources = new AsyncDisposableStack();
   const postgres = await openEmbeddedPostgres(dataFolder, { mayCreate: false });
   resources.defer(() => postgres.release());
-  await work(resources.use(openPersistence({ databaseUrl: postgres.url })));
+  await work(resources.use(openPersistence({ databaseUrl: postgres.url, patienceMs: PATIENCE_MS })));
 }
 
 // The tests go through the starts of one data folder, in order.

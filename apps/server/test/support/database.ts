@@ -17,7 +17,7 @@ import {
   SERVICE_ORIGIN,
 } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
-import { createTestDatabase, type TestDatabase } from '@petstore/testing';
+import { createTestDatabase, PATIENCE_MS, type TestDatabase } from '@petstore/testing';
 import pg from 'pg';
 
 export interface TestKey {
@@ -112,7 +112,7 @@ const createCopy = (orders: number): Promise<TestDatabase> =>
       async prepare(databaseUrl) {
         await prepareServerDatabase(databaseUrl);
         if (orders === 0) return;
-        await using persistence = openPersistence({ databaseUrl });
+        await using persistence = openPersistence({ databaseUrl, patienceMs: PATIENCE_MS });
         await persistence.orders.generateOrders({ count: orders, seed: 1, now: new Date() });
       },
     },
@@ -151,7 +151,7 @@ async function isInUse(client: pg.Client): Promise<boolean> {
 
 /** Gives an empty database the schema of this program, and {@link KEYS}. */
 export async function prepareServerDatabase(databaseUrl: string): Promise<void> {
-  await using persistence = openPersistence({ databaseUrl });
+  await using persistence = openPersistence({ databaseUrl, patienceMs: PATIENCE_MS });
   await persistence.migrations.migrate();
   await storeKeys(persistence);
 }
@@ -160,7 +160,7 @@ export const DEMO_ORDER_COUNT = 20;
 
 /** Puts pending orders into a database, with the ids from 1 on. */
 export async function importDemoOrders(databaseUrl: string): Promise<void> {
-  await using persistence = openPersistence({ databaseUrl });
+  await using persistence = openPersistence({ databaseUrl, patienceMs: PATIENCE_MS });
   await importOrders(
     persistence,
     Array.from({ length: DEMO_ORDER_COUNT }, (_, i) => pendingOrder(BigInt(i + 1))),

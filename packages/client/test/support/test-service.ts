@@ -14,7 +14,7 @@ import {
 import { type ApiKeyId, type ApiKeyPrincipal, LIMIT_MAX, type RequestLimits, subjectNameOf } from '@petstore/domain';
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { InProcessLimiter, rateLimitHeaders } from '@petstore/rate-limit';
-import { createTestDatabase, startHttpServer } from '@petstore/testing';
+import { createTestDatabase, PATIENCE_MS, startHttpServer } from '@petstore/testing';
 import { createHTTPHandler } from '@trpc/server/adapters/standalone';
 
 /**
@@ -64,12 +64,12 @@ export async function startTestService({
     template: {
       name: 'migrated',
       async prepare(databaseUrl) {
-        await using persistence = openPersistence({ databaseUrl });
+        await using persistence = openPersistence({ databaseUrl, patienceMs: PATIENCE_MS });
         await persistence.migrations.migrate();
       },
     },
   });
-  const persistence = openPersistence({ databaseUrl: database.url });
+  const persistence = openPersistence({ databaseUrl: database.url, patienceMs: PATIENCE_MS });
   const requests: string[] = [];
   const faults: Fault[] = [];
   let openResponses = 0;

@@ -83,7 +83,7 @@ test('is refused for a changed tree, two versions, and a version without notes, 
     expect(status).toBe(1);
     return stderr;
   };
-  expect(refusal()).toMatch(/^Nothing is published from here;.*\n1\. A maintainer.*\n4\. CI/s);
+  expect(refusal()).toMatch(/^Nothing is published from here;.*\n1\. A maintainer.*\n4\. From a clean clone/s);
   appendFileSync(join(second, 'README.md'), 'More.\n');
   expect(refusal('--dry-run')).toBe(
     'A release is built from a commit. Commit these changes, or stash them:\n M README.md\n',

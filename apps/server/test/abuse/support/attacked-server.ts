@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { openPersistence } from '@petstore/persistence';
-import { createTemporaryFolder, createTestRedis, startPostgresServer } from '@petstore/testing';
+import { createTemporaryFolder, createTestRedis, PATIENCE_MS, startPostgresServer } from '@petstore/testing';
 import { SpawnedServer } from '../../support/spawned-server.ts';
 
 /** A server as in production, on a PostgreSQL and a Redis of its own. */
@@ -25,7 +25,7 @@ export async function startAttackedServer(environment: Record<string, string> = 
     }),
   );
   const port = Number(new URL(await server.url()).port);
-  const persistence = resources.use(openPersistence({ databaseUrl: postgres.url }));
+  const persistence = resources.use(openPersistence({ databaseUrl: postgres.url, patienceMs: PATIENCE_MS }));
   const held = resources.move();
   return {
     server,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openPersistence } from '@petstore/persistence';
 import {
+  PATIENCE_MS,
   type PrivatePostgres,
   REPLICATION_PARAMETERS,
   startPostgresServer,
@@ -117,7 +118,7 @@ export async function startTestedService(): Promise<TestedService> {
 
 async function prepareOrders(databaseUrl: string): Promise<readonly Sighting[]> {
   await prepareServerDatabase(databaseUrl);
-  await using persistence = openPersistence({ databaseUrl });
+  await using persistence = openPersistence({ databaseUrl, patienceMs: PATIENCE_MS });
   await persistence.orders.generateOrders({ count: ORDERS_BEFORE, seed: 1, now: new Date() });
   // Not by the service's own list, which may be what is wrong.
   const rows = await query(databaseUrl, 'select id, pet_id, quantity, placed_at from orders order by id');

@@ -14,7 +14,7 @@ import {
 import { openPersistence, type Persistence } from '@petstore/persistence';
 import { connectRedis, type RateLimiter, ResilientLimiter } from '@petstore/rate-limit';
 import { createReference } from '@petstore/reference';
-import { createTestRedis } from '@petstore/testing';
+import { createTestRedis, PATIENCE_MS } from '@petstore/testing';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
@@ -95,7 +95,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const { petsSunsetAt = PETS_SUNSET_AT, through = (_, url) => Promise.resolve(url) } = options;
   const databaseUrl = options.databaseUrl ?? resources.use(await createServerDatabase(options)).url;
   const redis = resources.use(await createTestRedis());
-  const persistence = resources.use(openPersistence({ databaseUrl: await through('postgres', databaseUrl) }));
+  const persistence = resources.use(
+    openPersistence({ databaseUrl: await through('postgres', databaseUrl), patienceMs: PATIENCE_MS }),
+  );
   const limiter = resources.use(await openTestLimiter(await through('redis', redis.url)));
   const clock = options.clock ?? (() => new Date());
   const log: string[] = [];
@@ -241,9 +243,6 @@ export async function startCountingApp(options: Parameters<typeof startTestApp>[
     },
   };
 }
-
-/** How long Redis may take here: counts stay exact however busy the machine is. */
-const PATIENCE_MS = 20_000;
 
 interface TestLimiter extends AsyncDisposable {
   readonly limiter: RateLimiter;

@@ -6,7 +6,7 @@ import { openPersistence } from '@petstore/persistence';
 import { KEYS, prepareServerDatabase } from '@petstore/server/test-support/database';
 import { ROOT } from '@petstore/server/test-support/documentation';
 import { startServer } from '@petstore/server/test-support/spawned-server';
-import { startPostgresServer } from '@petstore/testing';
+import { PATIENCE_MS, startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ALERT_RULES_FILE, ALERTS, PANEL_QUERIES } from '../../observability/support/committed-files.ts';
 import { promtool, startPrometheus, type TestPrometheus } from './support/prometheus.ts';
@@ -31,7 +31,7 @@ beforeAll(async () => {
   const postgres = resources.use(await startPostgresServer());
   await prepareServerDatabase(postgres.url);
   {
-    await using persistence = openPersistence({ databaseUrl: postgres.url });
+    await using persistence = openPersistence({ databaseUrl: postgres.url, patienceMs: PATIENCE_MS });
     await persistence.orders.generateOrders({ count: 1_000, seed: 1, now: new Date() });
   }
   const { server } = resources.use(await startServer({ DATABASE_URL: postgres.url }));

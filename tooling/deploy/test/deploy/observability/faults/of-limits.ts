@@ -8,7 +8,7 @@ import {
   planOf,
 } from '@petstore/server/test-support/database';
 import { startServer } from '@petstore/server/test-support/spawned-server';
-import { startRedisServer } from '@petstore/testing';
+import { PATIENCE_MS, startRedisServer } from '@petstore/testing';
 import { Redis } from 'ioredis';
 import { vi } from 'vitest';
 import type { FaultRecordings } from '../support/fault-recordings.ts';
@@ -40,7 +40,7 @@ export async function recordFaultsOfLimits(recordings: FaultRecordings): Promise
   await using database = await createServerDatabase();
   await importDemoOrders(database.url);
   await using started = await startServer({ DATABASE_URL: database.url, REDIS_URL: redis.url });
-  await using persistence = openPersistence({ databaseUrl: database.url });
+  await using persistence = openPersistence({ databaseUrl: database.url, patienceMs: PATIENCE_MS });
   const watched = await WatchedServer.of(started.server);
   const { url } = watched;
   const busyKey = await createKey(persistence, { plan: planOf(1) });

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { openPersistence } from '@petstore/persistence';
 import { createKey, prepareServerDatabase, type TestKey } from '@petstore/server/test-support/database';
 import { startServer } from '@petstore/server/test-support/spawned-server';
-import { startPostgresServer } from '@petstore/testing';
+import { PATIENCE_MS, startPostgresServer } from '@petstore/testing';
 import { vi } from 'vitest';
 import type { FaultRecordings } from '../support/fault-recordings.ts';
 import { WatchedServer } from '../support/watched-server.ts';
@@ -24,7 +24,7 @@ const LONG_MS = 3_000;
 export async function recordFaultsOfLists(recordings: FaultRecordings): Promise<void> {
   await using postgres = await startPostgresServer();
   await prepareServerDatabase(postgres.url);
-  await using persistence = openPersistence({ databaseUrl: postgres.url });
+  await using persistence = openPersistence({ databaseUrl: postgres.url, patienceMs: PATIENCE_MS });
   await persistence.orders.generateOrders({ count: ORDERS, seed: 1, now: new Date() });
   const environment = { DATABASE_URL: postgres.url };
   await using started = await startServer(environment);
