@@ -1,7 +1,7 @@
 import { type SettingText, settingsSchema, storageSchema, textOf } from '@petstore/runtime/settings';
 import { z } from 'zod';
 
-/** The part of docs/settings.md about settings: those that the command line reads, and a table of all. */
+/** The generated part of docs/settings.md: the settings that the command line reads, and a table of all. */
 export function renderSettings(): string {
   const names = Object.values(storageSchema.shape).flatMap((schema) => namesOf(textOf(schema)));
   return [
