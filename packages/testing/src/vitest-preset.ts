@@ -41,12 +41,12 @@ const SUITES: Readonly<Record<string, Suite>> = {
     timeoutMs: 600_000,
     fileParallelism: false,
   },
-  /** What is deployed, with the programs that run it. */
+  /** What is deployed, with the programs that run it: builds of one file would delay what others measure. */
   deploy: {
     include: 'test/deploy/**/*.deploy.ts',
     report: 'test-deploy-report.json',
     timeoutMs: 120_000,
-    fileParallelism: true,
+    fileParallelism: false,
   },
   /** What needs a browser. */
   web: {

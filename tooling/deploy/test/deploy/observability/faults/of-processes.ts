@@ -29,7 +29,7 @@ export async function recordFaultsOfProcesses(recordings: FaultRecordings): Prom
   await followEvents(recordings, { watched: one, healthy, databaseUrl: database.url });
 
   const starving = starve(one);
-  recordings.add('processor taken away', { healthy, faulty: await one.observe({ ms: 4_000, isLate: true }) });
+  recordings.add('processor taken away', { healthy, faulty: await one.observe({ ms: 4_000, delays: 'event loop' }) });
   await recordings.follow('PetstoreEventLoopLag', { watched: one, environment });
   await starving[Symbol.asyncDispose]();
 

@@ -30,7 +30,10 @@ export async function recordFaultsOfStorage(recordings: FaultRecordings): Promis
     await using administrator = await connectTo(databaseUrl);
     await administrator.query(SLOW_TRIGGER);
     // More changes at a time than there are connections for them would wait for one, and be slow for another reason.
-    recordings.add('slow trigger', { healthy, faulty: await watched.observe({ ms: 5_000, rate: 30 }) });
+    recordings.add('slow trigger', {
+      healthy,
+      faulty: await watched.observe({ ms: 5_000, rate: 30, delays: 'requests' }),
+    });
     await recordings.follow('PetstoreRequestsSlow', surroundings);
     await administrator.query('drop function wait() cascade');
   }
@@ -61,7 +64,7 @@ export async function recordFaultsOfStorage(recordings: FaultRecordings): Promis
   {
     await using locker = await connectTo(databaseUrl);
     await locker.query('begin; lock table orders in access exclusive mode');
-    recordings.add('table locked', { healthy, faulty: await watched.observe({ ms: 4_000 }) });
+    recordings.add('table locked', { healthy, faulty: await watched.observe({ ms: 4_000, delays: 'requests' }) });
     // The page shows requests that wait, which are there only while some are sent.
     const isWaiting = async () => (await watched.read('petstore_postgres_statements_in_flight{purpose="reads"}')) > 1;
     const during = async () => {
@@ -74,7 +77,7 @@ export async function recordFaultsOfStorage(recordings: FaultRecordings): Promis
 
   await watched.observe(); // opens connections, which the delay then applies to
   proxy.delay(DELAY_MS);
-  recordings.add('slow network', { healthy, faulty: await watched.observe({ ms: 5_000 }) });
+  recordings.add('slow network', { healthy, faulty: await watched.observe({ ms: 5_000, delays: 'requests' }) });
   proxy.delay(0);
 
   const isDown = () => vi.waitUntil(async () => (await watched.read('petstore_postgres_up')) === 0, PATIENTLY);

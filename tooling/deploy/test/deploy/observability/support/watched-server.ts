@@ -15,8 +15,8 @@ const SERVER_LAG = 'nodejs_eventloop_lag_p99_seconds';
 export interface ObservationOptions extends TrafficOptions {
   /** The least duration of the observation. @default 1500 */
   readonly ms?: number;
-  /** Whether the fault delays the server, so that a lag is no reason to observe it again. @default false */
-  readonly isLate?: boolean;
+  /** What the fault delays: the event loop, or requests. It is then no reason to observe again. @default nothing */
+  readonly delays?: 'event loop' | 'requests';
   /** Runs during the observation, which is not repeated then. */
   readonly during?: () => Promise<unknown>;
 }
@@ -61,15 +61,10 @@ export class WatchedServer {
   }
 
   /**
-   * Observes the server under traffic. If this process or the server was late, the machine probably had too much else to
-   * do, and the observation is repeated.
+   * Observes the server under traffic. If this process, the server or a request was late although the fault delays none of
+   * them, the machine probably had too much else to do, and the observation is repeated.
    */
-  async observe({
-    ms = OBSERVATION_MS,
-    during,
-    isLate = false,
-    ...traffic
-  }: ObservationOptions = {}): Promise<Observed> {
+  async observe({ ms = OBSERVATION_MS, during, delays, ...traffic }: ObservationOptions = {}): Promise<Observed> {
     await using _traffic = startTraffic(this.url, traffic);
     using lag = monitorLag();
     for (let attempt = 1; ; attempt++) {
@@ -77,8 +72,10 @@ export class WatchedServer {
       const from = await scrape(this.adminUrl);
       await Promise.all([sleep(ms), during?.()]);
       const to = await scrape(this.adminUrl);
-      const isCalm = Math.max(lag.p99Seconds, to.values.get(SERVER_LAG) ?? 0) < CALM_SECONDS;
-      if (isCalm || isLate || during !== undefined || attempt === ATTEMPTS) return { from, to };
+      const isLate = Math.max(lag.p99Seconds, to.values.get(SERVER_LAG) ?? 0) > CALM_SECONDS;
+      const isSlow = countSlowRequests(to) > countSlowRequests(from);
+      const isDelayed = (isLate && delays !== 'event loop') || (isSlow && delays === undefined);
+      if (!isDelayed || during !== undefined || attempt === ATTEMPTS) return { from, to };
     }
   }
 
@@ -137,6 +134,18 @@ async function scrape(adminUrl: string): Promise<Scrape> {
     return type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [];
   });
   return { atMs: Date.now(), values: new Map(values), risingNames: new Set(risingNames) };
+}
+
+const DURATION = 'petstore_http_request_duration_seconds';
+
+/** Requests since the start that took longer than 0.5 s, as PetstoreRequestsSlow counts them, and lists besides. */
+function countSlowRequests({ values }: Scrape): number {
+  let slow = 0;
+  for (const [series, value] of values) {
+    if (series.startsWith(`${DURATION}_count`)) slow += value;
+    else if (series.startsWith(`${DURATION}_bucket`) && series.includes('le="0.5"')) slow -= value;
+  }
+  return slow;
 }
 
 interface TrafficOptions {
