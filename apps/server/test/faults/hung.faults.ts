@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openPersistence } from '@petstore/persistence';
-import { type PrivateServer, startPostgresServer } from '@petstore/testing';
+import { PATIENCE_MS, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { forgedKey, KEYS, prepareServerDatabase } from '../support/database.ts';
@@ -20,7 +20,7 @@ let nextOrder = 1;
 beforeAll(async () => {
   postgres = resources.use(await startPostgresServer());
   await prepareServerDatabase(postgres.url);
-  await using persistence = openPersistence({ databaseUrl: postgres.url });
+  await using persistence = openPersistence({ databaseUrl: postgres.url, patienceMs: PATIENCE_MS });
   await persistence.orders.generateOrders({ count: 60_000, seed: 1, now: new Date() });
   ({ server } = resources.use(await startServer({ DATABASE_URL: postgres.url })));
   url = await server.url();

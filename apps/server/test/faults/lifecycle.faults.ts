@@ -1,5 +1,6 @@
 import { openEmbeddedPostgres } from '@petstore/runtime';
 import { createTestRedis, PATIENTLY } from '@petstore/testing';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createServerDatabase } from '../support/database.ts';
 import {
@@ -95,6 +96,16 @@ test('a server whose database is killed says so, is not ready, and ends with 0; 
   expect(await listOrderIds(await next.url(), keys.get('enterprise'))).toHaveLength(20);
 });
 
+/** Waits until PostgreSQL knows of the server, so that it is not stopped when the last command leaves. */
+async function untilJoinedBy(server: SpawnedServer, databaseUrl: string): Promise<void> {
+  const client = new pg.Client(databaseUrl);
+  await client.connect();
+  const lockOfServer = `select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted`;
+  await vi.waitFor(async () => expect((await client.query(lockOfServer)).rowCount).toBe(1), PATIENTLY);
+  await client.end();
+  await vi.waitFor(async () => expect((await server.readiness()).status).toBe(200), PATIENTLY);
+}
+
 test('a server whose database was killed uses it again once a command has started it', async () => {
   using folder = copyStarted();
   const keys = readDemoKeys(folder.path);
@@ -104,7 +115,7 @@ test('a server whose database was killed uses it again once a command has starte
   process.kill(postgres, 'SIGKILL');
   await server.said(/the embedded PostgreSQL was killed/);
   const command = await openEmbeddedPostgres(folder.path);
-  await vi.waitFor(async () => expect((await server.readiness()).status).toBe(200), PATIENTLY);
+  await untilJoinedBy(server, command.url);
   await command.release();
   expect(await listOrderIds(url, keys.get('enterprise'))).toHaveLength(20);
   expect((await server.stop()).code, server.stderr).toBe(0);
