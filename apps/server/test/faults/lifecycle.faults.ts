@@ -1,6 +1,5 @@
 import { openEmbeddedPostgres } from '@petstore/runtime';
 import { createTestRedis, PATIENTLY } from '@petstore/testing';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createServerDatabase } from '../support/database.ts';
 import {
@@ -11,6 +10,7 @@ import {
   useDataFolder,
   useStartedDataFolder,
 } from '../support/spawned-server.ts';
+import { query } from './support/stored-order.ts';
 
 /** After this time a server that has not ended exits. */
 const SHUTDOWN_DEADLINE_MS = 9_000;
@@ -98,11 +98,8 @@ test('a server whose database is killed says so, is not ready, and ends with 0; 
 
 /** Waits until PostgreSQL knows of the server, so that it is not stopped when the last command leaves. */
 async function untilJoinedBy(server: SpawnedServer, databaseUrl: string): Promise<void> {
-  const client = new pg.Client(databaseUrl);
-  await client.connect();
-  const lockOfServer = `select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted`;
-  await vi.waitFor(async () => expect((await client.query(lockOfServer)).rowCount).toBe(1), PATIENTLY);
-  await client.end();
+  const lockOfServer = `select pid from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted`;
+  await vi.waitFor(async () => expect(await query(databaseUrl, lockOfServer)).toHaveLength(1), PATIENTLY);
   await vi.waitFor(async () => expect((await server.readiness()).status).toBe(200), PATIENTLY);
 }
 

@@ -272,7 +272,9 @@ test('that another SDK was there first is said, by its copy of the API of anothe
   cpSync(new URL('.', import.meta.resolve('@opentelemetry/api')), copy, { recursive: true });
   for (const file of ['version.mjs', 'internal/global-utils.mjs']) {
     const source = readFileSync(join(copy, file), 'utf8');
-    writeFileSync(join(copy, file), source.replace(/"\d+\.\d+\.\d+"/, '"1.9.0"'));
+    const changed = source.replace(/"\d+\.\d+\.\d+"/, '"1.9.0"');
+    expect(changed, file).not.toBe(source);
+    writeFileSync(join(copy, file), changed);
   }
   const other = join(folder.path, 'other.mjs');
   const registered =

@@ -72,10 +72,10 @@ export class WatchedServer {
       const from = await scrape(this.adminUrl);
       await Promise.all([sleep(ms), during?.()]);
       const to = await scrape(this.adminUrl);
-      const isLate = Math.max(lag.p99Seconds, to.values.get(SERVER_LAG) ?? 0) > CALM_SECONDS;
-      const isSlow = countSlowRequests(to) > countSlowRequests(from);
-      const isDelayed = (isLate && delays !== 'event loop') || (isSlow && delays === undefined);
-      if (!isDelayed || during !== undefined || attempt === ATTEMPTS) return { from, to };
+      const isOnTime = Math.max(lag.p99Seconds, to.values.get(SERVER_LAG) ?? 0) < CALM_SECONDS;
+      const isQuick = countSlowRequests(to) === countSlowRequests(from);
+      const isCalm = (isOnTime || delays === 'event loop') && (isQuick || delays !== undefined);
+      if (isCalm || during !== undefined || attempt === ATTEMPTS) return { from, to };
     }
   }
 
