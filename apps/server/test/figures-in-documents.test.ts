@@ -3,11 +3,9 @@ import { join } from 'node:path';
 import {
   ADDRESS_REQUESTS_IN_FLIGHT_MAX,
   ADDRESS_REQUESTS_PER_MINUTE,
-  FREE_CALLS_PER_MINUTE,
   KEY_REQUESTS_IN_FLIGHT_MAX,
   longListsOfPlan,
   PLANS,
-  PREFLIGHTS_PER_MINUTE,
 } from '@petstore/domain';
 import { expect, test } from 'vitest';
 import { DEFAULT_BOUNDS as BOUNDS } from '../src/http/app-options.ts';
@@ -37,8 +35,6 @@ test.each([
   `${number(BOUNDS.maxConnections)}, of which ${number(BOUNDS.maxConnectionsPerAddress)} from an address`,
   `${seconds(BOUNDS.headersTimeoutMs)} for the headers, ${seconds(BOUNDS.requestTimeoutMs)} for the whole request`,
   `${seconds(BOUNDS.keepAliveTimeoutMs)} between requests; ${number(BOUNDS.maxHeaderBytes)} bytes of headers`,
-  `\`limits.current\` together ${FREE_CALLS_PER_MINUTE} a minute of a key`,
-  `preflights ${PREFLIGHTS_PER_MINUTE} a minute of an address`,
   `${number(PLANS.free.limits.perDay)} orders a day with a Free key`,
   `a Free key holds ${slowBodies(PLANS.free.limits.perMinute)}, Pro ${slowBodies(PLANS.pro.limits.perMinute)}, ` +
     `Business all ${slowBodies(PLANS.business.limits.perMinute)}`,

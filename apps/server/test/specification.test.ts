@@ -377,7 +377,7 @@ describe('Limits', () => {
         });
         expect(limitHeadersOf(await list(key))).toMatchObject({
           limit: String(perMinute),
-          remaining: String(perMinute - 1),
+          remaining: String(perMinute - 2),
         });
       },
     );

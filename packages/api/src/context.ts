@@ -1,5 +1,5 @@
 import type { Clock, OrderBatch, OrderEventLog, OrderRepository, PetRepository, Principal } from '@petstore/domain';
-import type { RateLimiter, RateLimitSnapshot } from '@petstore/rate-limit';
+import type { RateLimiter } from '@petstore/rate-limit';
 
 /** The dependencies of procedures, built once at start. */
 export interface Services {
@@ -27,8 +27,6 @@ export interface Context {
   readonly services: Services;
   readonly principal: Principal;
   readonly requestId: string;
-  /** The caller's limits if they were read on admission; they need not be read again. */
-  readonly rateLimit?: RateLimitSnapshot;
   /** How the caller takes a list. */
   readonly delivery: Delivery;
   /** Present if the call is a subscription. */

@@ -7,7 +7,7 @@ import type { RestResult } from './rest/rest-route.ts';
 
 /**
  * Describes a procedure as plain data beside it. The contract is the procedure's tRPC metadata, from which tRPC's middleware
- * takes who may call it; the REST routes, the OpenAPI documents and the costs of requests are derived from it, too.
+ * takes who may call it; the REST routes and the OpenAPI documents are derived from it, too.
  */
 export type ProcedureContract = DocumentedContract | (CallContract & { readonly openapi?: undefined });
 
@@ -21,8 +21,6 @@ interface CallContract {
   readonly input?: ZodObject | ZodOptional<ZodObject>;
   /** Who may call it: read-only keys may call no mutation in any case. @default 'all keys' */
   readonly access?: 'all keys' | 'internal';
-  /** `free` calls do not count against the limits of their key. @default 'counted' */
-  readonly cost?: 'free' | 'counted';
   /** Whether the result is a list in batches, which a link that streams receives one by one. @default false */
   readonly streams?: boolean;
   /** Present if the procedure is deprecated, over tRPC and in every version over REST. */

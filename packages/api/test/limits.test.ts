@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => api[Symbol.asyncDispose]());
 
 describe('limits.current', () => {
-  test('shows what a key has used of both windows, and costs nothing', async () => {
+  test('shows what a key has used of both windows', async () => {
     if (EXTERNAL.type !== 'api-key') throw new Error('a key');
     const nowMs = api.clock().getTime();
     /** When what is used now is freed: a window after its second, or its quarter of an hour, is over. */

@@ -63,18 +63,6 @@ describe('with the real service', () => {
     expect(service.requests).toHaveLength(3);
   });
 
-  test('a caller learns where it stands while its calls have to wait', async () => {
-    const client = clientOf();
-    await getPets(client, 20);
-    clock.hold();
-    const waiting = getPets(client, 1);
-    await expect.poll(() => service.requests.length, { timeout: 20_000 }).toBe(2);
-    const current = await client.limits.current.query();
-    clock.release();
-    expect(current).toMatchObject({ minute: { limit: 20, used: 20 }, ban: null });
-    await waiting;
-  });
-
   test('a wait that is too long is an error at once, for this call and for the next', async () => {
     const client = clientOf({ maxRetryAfterSeconds: 1 });
     await getPets(client, 20);

@@ -82,11 +82,5 @@ export const ADDRESS_REQUESTS_IN_FLIGHT_MAX = 64;
  */
 export const KEY_SEARCHES_IN_FLIGHT_MAX = 2;
 
-/** How many calls of `limits.current` a key may make in any minute; they do not count against its limits. */
-export const FREE_CALLS_PER_MINUTE = 60;
-
-/** The maximum number of preflights from one client address in any minute. */
-export const PREFLIGHTS_PER_MINUTE = 600;
-
 /** The maximum number of requests from one client address without a valid key, in any minute. */
 export const ADDRESS_REQUESTS_PER_MINUTE = 600;

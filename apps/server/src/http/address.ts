@@ -71,8 +71,8 @@ export function networkOf(address: string): string {
 }
 
 /** Counts the requests of an address that have no valid key. */
-export const addressSubject = (address: string): Subject =>
-  oneWindow(`address:${networkOf(address)}`, ADDRESS_REQUESTS_PER_MINUTE);
-
-/** A subject with a limit per minute alone. */
-export const oneWindow = (name: string, perMinute: number): Subject => ({ name, perMinute, perDay: undefined });
+export const addressSubject = (address: string): Subject => ({
+  name: `address:${networkOf(address)}`,
+  perMinute: ADDRESS_REQUESTS_PER_MINUTE,
+  perDay: undefined,
+});

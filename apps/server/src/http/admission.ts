@@ -1,26 +1,23 @@
 import { ApiError, type Authentication, type Authenticator, type ErrorCode, type KeyLookUp } from '@petstore/api';
-import { type ApiKeyPrincipal, apiKeySubject, FREE_CALLS_PER_MINUTE } from '@petstore/domain';
+import { type ApiKeyPrincipal, apiKeySubject } from '@petstore/domain';
 import {
   type HeaderSource,
-  InProcessLimiter,
   type RateLimitDecision,
   type RateLimiter,
   type RateLimitRefusal,
-  type RateLimitSnapshot,
   rateLimitHeaders,
-  refusalByBan,
   type Subject,
 } from '@petstore/rate-limit';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import type { CountedDecision, HttpMetrics, LimitedCaller } from '../operations/metrics.ts';
-import { addressSubject, clientAddressOf, oneWindow } from './address.ts';
+import type { HttpMetrics, LimitedCaller } from '../operations/metrics.ts';
+import { addressSubject, clientAddressOf } from './address.ts';
 import type { CallerKind, RequestsInFlight } from './concurrency.ts';
 import { createLookUpBound } from './look-up-bound.ts';
 import { malformationOf } from './malformed-requests.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
 import { REFUSAL_CODES } from './refusal-codes.ts';
-import { canFit, costOf, ONE_CALL, type RequestCost } from './request-cost.ts';
+import { canFit, costOf } from './request-cost.ts';
 import { logFailure, refusalOf } from './responses.ts';
 
 declare module 'fastify' {
@@ -42,8 +39,6 @@ export interface AdmissionOptions {
   readonly nowMs: () => number;
 }
 
-/** The decision on a call that is free. */
-const ADMITTED: CountedDecision = { outcome: 'admitted' };
 const BATCH_TOO_LARGE = new ApiError(
   'invalid_request',
   'The batch contains more calls than the limits of the key allow.',
@@ -58,11 +53,7 @@ const CONTINUE = /^100-continue$/i;
 export const admission = fp<AdmissionOptions>(
   async (app, options) => {
     const { needsKey, limiter, nowMs } = options;
-    const control: AdmissionControl = {
-      ...options,
-      freeCalls: new InProcessLimiter({ nowMs }),
-      mayLookUp: createLookUpBound(),
-    };
+    const control: AdmissionControl = { ...options, mayLookUp: createLookUpBound() };
     app.decorateRequest('admission', undefined);
 
     app.addHook('onRequest', (request, reply, done) => {
@@ -91,8 +82,6 @@ export const admission = fp<AdmissionOptions>(
 
 /** What the admissions of all requests share. */
 interface AdmissionControl extends AdmissionOptions {
-  /** Limits free calls of a key, in windows of this process alone. */
-  readonly freeCalls: InProcessLimiter;
   readonly mayLookUp: ReturnType<typeof createLookUpBound>;
 }
 
@@ -105,17 +94,15 @@ class Admission {
   principal: ApiKeyPrincipal | undefined;
   /** The subject for which the request counts: its key if the key is known, otherwise its address. */
   subject: Subject;
-  /** The limits that the response shows: the decision on the request, or the status that was read for it. */
+  /** The limits that the response shows: the decision on the request. */
   limits: { readonly source: HeaderSource; readonly readAtMs: number } | undefined;
-  /** The status of the key's limits, if it was read. */
-  status: RateLimitSnapshot | undefined;
   /** Gives back what the request has acquired of {@link RequestsInFlight}. */
   release = () => {};
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #control: AdmissionControl;
   readonly #malformation: ApiError | undefined;
-  readonly #cost: RequestCost;
+  readonly #cost: number;
   readonly #identity: Authentication | KeyLookUp;
 
   constructor(request: FastifyRequest, reply: FastifyReply, control: AdmissionControl) {
@@ -124,7 +111,7 @@ class Admission {
     this.#control = control;
     this.#malformation = malformationOf(request);
     // What is malformed has no route that says what it costs.
-    this.#cost = this.#malformation === undefined ? costOf(request) : ONE_CALL;
+    this.#cost = this.#malformation === undefined ? costOf(request) : 1;
     this.#identity = control.needsKey
       ? control.authenticator.identify(request.headers.authorization)
       : { type: 'missing' };
@@ -160,7 +147,7 @@ class Admission {
     this.release();
     const withoutKey: CallerKind = type === 'look-up' ? 'key being looked up' : 'no key';
     const kind = this.principal === undefined ? withoutKey : 'key';
-    const acquired = this.#control.requestsInFlight.acquire(this.subject.name, kind, this.#cost.calls);
+    const acquired = this.#control.requestsInFlight.acquire(this.subject.name, kind, this.#cost);
     if (typeof acquired === 'string') return refusalOf(acquired);
     this.release = acquired;
     whenClosed(this.#reply, acquired);
@@ -197,14 +184,8 @@ class Admission {
   }
 
   async #charge(): Promise<ApiError | undefined> {
-    const { calls, charged } = this.#cost;
-    if (calls > charged) {
-      const refusal = this.#countFreeCalls();
-      if (refusal !== undefined) return refusal;
-    }
-    if (charged === 0) return this.#peek();
     const fits = canFit(this.subject, this.#cost);
-    const { outcome } = await this.#check(fits ? charged : 1);
+    const { outcome } = await this.#check(fits ? this.#cost : 1);
     if (outcome !== 'admitted') return refusalOf(REFUSAL_CODES[outcome]);
     return fits ? undefined : BATCH_TOO_LARGE;
   }
@@ -226,30 +207,6 @@ class Admission {
     this.#control.metrics.countRemembered(this.#limitedCaller(), refusal);
     this.#show(refusal);
     return refusalOf(REFUSAL_CODES[refusal.outcome]);
-  }
-
-  /** Refuses a key that is known to be banned, or has used up its free calls. */
-  #countFreeCalls(): ApiError | undefined {
-    const remembered = this.#rememberedRefusal();
-    if (remembered !== undefined) return this.#refuseAgain(remembered);
-    const { freeCalls, metrics } = this.#control;
-    const decision = freeCalls.check(oneWindow(this.subject.name, FREE_CALLS_PER_MINUTE), 1);
-    if (decision.outcome === 'admitted') return undefined;
-    metrics.countDecision(this.#limitedCaller(), decision);
-    this.#reply.header('retry-after', decision.retryAfterSeconds);
-    return refusalOf('rate_limit_exceeded');
-  }
-
-  /** Reads the status of a key once for its free calls, without charging the key. */
-  async #peek(): Promise<ApiError | undefined> {
-    const { limiter, metrics } = this.#control;
-    const status = await limiter.peek(this.subject);
-    const ban = refusalByBan(status);
-    metrics.countDecision(this.#limitedCaller(), ban ?? ADMITTED);
-    this.#show(ban ?? status);
-    if (ban !== undefined) return refusalOf('api_key_banned');
-    this.status = status;
-    return undefined;
   }
 
   async #check(cost: number): Promise<RateLimitDecision> {

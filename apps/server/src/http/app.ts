@@ -51,7 +51,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.register(connections.plugin);
   app.register(responses, { metrics });
   app.register(observe, options);
-  app.register(cors, { ...options, nowMs });
+  app.register(cors, options);
   const admissionOptions = { ...options, requestsInFlight, nowMs };
   /** The documents, and all paths that are neither of the API nor of tRPC. */
   const openPaths: FastifyPluginAsync = async (open) => {

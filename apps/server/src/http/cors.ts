@@ -1,12 +1,9 @@
-import { PREFLIGHTS_PER_MINUTE } from '@petstore/domain';
-import { InProcessLimiter, RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
+import { RATE_LIMIT_HEADERS } from '@petstore/rate-limit';
 import type { FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { addressSubject, clientAddressOf, oneWindow } from './address.ts';
 import type { AppOptions } from './app-options.ts';
-import { refusalOf } from './responses.ts';
 
-// By hand: @fastify/cors would answer `OPTIONS *`, and every OPTIONS of an allowed origin, before the request is counted.
+// By hand: @fastify/cors would answer `OPTIONS *`, and every OPTIONS of an allowed origin, although it needs a key.
 
 /** The headers that a script in a browser may read besides the safelisted ones; without them it could not obey a 429. */
 const EXPOSED_HEADERS = [
@@ -45,34 +42,20 @@ const PREFLIGHT_HEADERS = {
   'access-control-max-age': 7_200,
 };
 
-export interface CorsOptions extends Pick<AppOptions, 'corsOrigins' | 'metrics'> {
-  /** The clock, in milliseconds since the epoch. */
-  readonly nowMs: () => number;
-}
-
-/**
- * Lets scripts of these origins only read responses, and responds to their preflights. Preflights carry no key, and have
- * windows of their own: if they counted as requests of their address, that limit would be the tightest of all.
- */
-export const cors = fp<CorsOptions>(
-  async (app, { corsOrigins: origins, metrics, nowMs }) => {
+/** Lets scripts of these origins only read responses, and responds to their preflights, which count towards no limit. */
+export const cors = fp<Pick<AppOptions, 'corsOrigins'>>(
+  async (app, { corsOrigins: origins }) => {
     if (origins.length === 0) return;
-    const preflights = new InProcessLimiter({ nowMs });
     app.addHook('onRequest', (request, reply, done) => {
       const { origin } = request.headers;
       reply.header('vary', 'Origin');
       if (origin === undefined || !origins.includes(origin)) return done();
       reply.headers({ 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS });
       if (!isPreflight(request)) return done();
-      const { name } = addressSubject(clientAddressOf(request));
-      const decision = preflights.check(oneWindow(name, PREFLIGHTS_PER_MINUTE), 1);
-      metrics.countDecision('address', decision);
-      if (decision.outcome === 'admitted') return void reply.code(204).headers(PREFLIGHT_HEADERS).send();
-      reply.header('retry-after', decision.retryAfterSeconds);
-      done(refusalOf('rate_limit_exceeded'));
+      reply.code(204).headers(PREFLIGHT_HEADERS).send();
     });
   },
-  { name: 'cors', dependencies: ['responses'] },
+  { name: 'cors' },
 );
 
 const isPreflight = ({ method, headers }: FastifyRequest): boolean =>

@@ -24,9 +24,6 @@ const CUT_REASONS = ['failed', 'slow_reader'] as const;
 /** Whose limit decided: a key's, named by its plan, or an address's for requests without a valid key. */
 export type LimitedCaller = PlanName | 'address';
 
-/** The parts of a decision that are counted. */
-export type CountedDecision = { readonly outcome: 'admitted' } | RateLimitDecision;
-
 /** The maximum number of keys with their own series for each deprecated operation. */
 const DEPRECATED_KEYS_MAX = 1_000;
 /** The label of all other keys. It is shorter than any key id. */
@@ -200,7 +197,7 @@ export class Metrics {
   }
 
   /** Called once for each decision of the limits. */
-  countDecision(plan: LimitedCaller, decision: CountedDecision): void {
+  countDecision(plan: LimitedCaller, decision: RateLimitDecision): void {
     const window = decision.outcome === 'refused' ? decision.limitingWindow : 'none';
     const outcome = decision.outcome === 'admitted' ? 'admitted' : REFUSAL_CODES[decision.outcome];
     this.#decisions.inc({ plan, window, outcome });

@@ -41,6 +41,13 @@ describe('an origin of CORS_ORIGINS', () => {
     expect(response.headers.has('x-ratelimit-limit')).toBe(false);
   });
 
+  test('may send any number of preflights, which count towards no limit of their address', async () => {
+    const statuses = await Promise.all(Array.from({ length: 620 }, () => preflight('/v1/store/orders', SHOP)));
+    expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([204]));
+    const keyless = await app.fetch('/v1/store/orders', { key: null });
+    expect([keyless.status, keyless.headers.get('x-ratelimit-remaining')]).toEqual([401, '599']);
+  });
+
   test('may send each header that is read, and whatever libraries add', async () => {
     const allowed = (await preflight('/trpc/orders.events', SHOP, 'GET')).headers.get('access-control-allow-headers');
     const read = 'Authorization, Content-Type, If-None-Match, Last-Event-ID, trpc-accept, User-Agent, X-Request-Id';

@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
-import { cors } from '../../src/http/cors.ts';
 import { whenClosed } from '../../src/http/observe.ts';
+import { documents } from '../../src/http/routes/documents.ts';
 import { Metrics } from '../../src/operations/metrics.ts';
 import { startTestApp } from './support/test-app.ts';
 
@@ -23,8 +23,17 @@ test('inject sends a request without a network', async () => {
 
 test('a plugin that is registered before one that it uses fails at the start, by name', async () => {
   const metrics = new Metrics({ commit: undefined, petsSunsetAt: new Date(0) });
-  await expect(fastify().register(cors, { corsOrigins: [], metrics, nowMs: Date.now })).rejects.toThrow(
-    "The dependency 'responses' of plugin 'cors' is not registered",
+  const renderDocument = () => {
+    throw new Error('It is not reached.');
+  };
+  const options = {
+    renderDocument,
+    reference: { respond: renderDocument },
+    renderSecurityText: () => undefined,
+    metrics,
+  };
+  await expect(fastify().register(documents, options)).rejects.toThrow(
+    "The dependency 'admission' of plugin 'documents' is not registered",
   );
 });
 

@@ -22,8 +22,6 @@ export interface RestRoute {
   readonly successStatus: 200 | 204;
   /** Whether the operation has query parameters. */
   readonly takesQuery: boolean;
-  /** Whether it does not count against the limits of its key. */
-  readonly isFree: boolean;
   /** Present if the operation is deprecated. */
   readonly deprecation?: Deprecation;
   /**

@@ -32,7 +32,6 @@ function createRestRoute(procedure: string, contract: DocumentedContract, apiVer
     path,
     successStatus: serialize === undefined ? 204 : 200,
     takesQuery,
-    isFree: contract.cost === 'free',
     ...(deprecation && { deprecation }),
     async call(params, context, query = '') {
       requirePermission(context.principal, contract); // the procedure does so too, after the parameters have been read

@@ -55,7 +55,7 @@ export interface PetstoreRestClientV2 {
   cancelOrder(path: operationsV2['cancelOrder']['parameters']['path'], options?: CallOptions): Promise<void>;
 
   /**
-   * The rate limit status of the key. The call counts against none of its limits, and may be made 60 times a minute.
+   * The rate limit status of the key. The call is a request like any other.
    *
    * @beta
    */
@@ -113,8 +113,6 @@ interface Operation<Value> {
   readonly read: (response: ServiceResponse, isAfterLoss: boolean) => Value;
   /** Whether the body is read as it arrives. @default false */
   readonly streams?: boolean;
-  /** Whether the service does not count the request. @default false */
-  readonly isFree?: boolean;
   /** Whether it is tried again for as long as that may help, whatever the options say. @default false */
   readonly isForEver?: boolean;
 }
@@ -123,7 +121,7 @@ interface Operation<Value> {
 export function restClientOn({ options: defaults, clock, random, send }: Connection): PetstoreRestClient {
   /** Sends requests until one succeeds, or another would not help. */
   const request = async <Value>(
-    { method, path, read, streams, isFree, isForEver }: Operation<Value>,
+    { method, path, read, streams, isForEver }: Operation<Value>,
     options: CallOptions = {},
   ): Promise<Value> => {
     checkCallOptions(options);
@@ -133,7 +131,7 @@ export function restClientOn({ options: defaults, clock, random, send }: Connect
     const policy = isForEver ? FOR_EVER : { maxRetries, maxRetryAfterSeconds };
     return withRetries({ ...policy, random, wait }, async (isAfterLoss) => {
       const headers = { accept: 'application/json' };
-      const response = await send({ method, url: serviceUrl + path, headers, signal, timeoutMs, streams, isFree });
+      const response = await send({ method, url: serviceUrl + path, headers, signal, timeoutMs, streams });
       return read(response, isAfterLoss);
     });
   };
@@ -160,8 +158,7 @@ export function restClientOn({ options: defaults, clock, random, send }: Connect
       },
       getOrder: ({ orderId }, options) => getObject(`/v2/store/orders/${segmentOf(orderId)}`, options),
       cancelOrder: ({ orderId }, options) => cancelOrder(`/v2/store/orders/${segmentOf(orderId)}`, options),
-      limits: (options) =>
-        request({ method: 'GET', path: '/v2/limits', read: readObject<Limits>, isFree: true }, options),
+      limits: (options) => getObject<Limits>('/v2/limits', options),
       orderEvents(options = {}) {
         checkPollOptions(options);
         const { signal, timeoutMs } = options;

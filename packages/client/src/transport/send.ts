@@ -16,8 +16,6 @@ interface ServiceRequest {
   readonly timeoutMs?: number | undefined;
   /** Whether the body of a 2xx response is left to the caller; otherwise it is read as text. @default false */
   readonly streams?: boolean | undefined;
-  /** Whether the service does not count the request, which then need not wait. @default false */
-  readonly isFree?: boolean | undefined;
 }
 
 /**
@@ -36,9 +34,9 @@ export function createSend(
 ): Send {
   const gate = new Gate(clock, maxRetryAfterSeconds * 1_000);
   const singleSend = singleSendOptions();
-  return async ({ method, url, headers, body = null, signal, streams = false, isFree = false, timeoutMs }) => {
+  return async ({ method, url, headers, body = null, signal, streams = false, timeoutMs }) => {
     signal?.throwIfAborted();
-    const release = isFree ? () => {} : await gate.acquire(signal);
+    const release = await gate.acquire(signal);
     const attempt = new Attempt(clock, timeoutMs ?? options.timeoutMs, signal);
     const ownHeaders = { ...headers, authorization: `Bearer ${apiKey}` };
     const init = { method, headers: ownHeaders, body, signal: attempt.signal, ...(method !== 'GET' && singleSend) };

@@ -4,8 +4,6 @@ import type { PetstoreErrorCode } from '../errors.ts';
 export interface ProcedureTraits {
   /** Whether it returns a stream, which needs a separate response. @default false */
   readonly streams?: true;
-  /** Whether calls count towards no limit, and need not wait. @default false */
-  readonly isFree?: true;
   /**
    * For a mutation that takes an idempotency key, with which the service recognizes a repeated call, and executes it only
    * once.
@@ -26,7 +24,6 @@ const TRAITS: Readonly<Record<string, ProcedureTraits>> = {
   'orders.ship': { transition: { doneCode: 'order_already_shipped', resultOf: 'orders.get' } },
   'orders.complete': { transition: { doneCode: 'order_already_completed', resultOf: 'orders.get' } },
   'orders.cancel': { transition: { doneCode: 'order_already_cancelled' } },
-  'limits.current': { isFree: true },
 };
 
 /** @param path the procedure's full name, such as `orders.list` */

@@ -1,4 +1,4 @@
-import { createTRPCClientProxy, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
+import { createTRPCClientProxy, httpBatchLink, splitLink, type TRPCClient } from '@trpc/client';
 import { type Connection, createConnection } from '../connection.ts';
 import type { PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/rest-client.ts';
@@ -40,19 +40,15 @@ export function createPetstoreClient(options: PetstoreClientOptions): PetstoreCl
 
 /** @internal exported for tests, which choose the time of a connection */
 export function clientOn(connection: Connection): PetstoreClient {
-  const link = { url: `${connection.options.serviceUrl}/trpc`, transformer };
   const lastLink = splitLink<AppRouter>({
     condition: ({ path }) => traitsOf(path).streams === true,
     true: createListLink(connection),
-    false: splitLink({
-      condition: ({ path }) => traitsOf(path).isFree === true,
-      true: httpLink({ ...link, fetch: createTrpcFetch(connection, true) }),
-      false: httpBatchLink({
-        ...link,
-        fetch: createTrpcFetch(connection),
-        maxItems: BATCH_MAX,
-        maxURLLength: URL_MAX_LENGTH,
-      }),
+    false: httpBatchLink({
+      url: `${connection.options.serviceUrl}/trpc`,
+      transformer,
+      fetch: createTrpcFetch(connection),
+      maxItems: BATCH_MAX,
+      maxURLLength: URL_MAX_LENGTH,
     }),
   });
   const procedures = createTRPCClientProxy<AppRouter>(new RetryingClient(connection, [lastLink]));

@@ -21,12 +21,8 @@ export interface TrpcResponse {
   readonly source: ServiceResponse;
 }
 
-/**
- * The `fetch` of tRPC's links, which sends once, and throws the errors of this client.
- *
- * @param isFree whether the service counts none of the calls. @default false
- */
-export function createTrpcFetch({ send }: Connection, isFree = false) {
+/** The `fetch` of tRPC's links, which sends once, and throws the errors of this client. */
+export function createTrpcFetch({ send }: Connection) {
   return async (...[url, init = {}]: Parameters<TrpcFetch>): Promise<TrpcResponse> => {
     const headers = init.headers as Record<string, string>; // tRPC's links pass a plain object
     const streams = headers['trpc-accept'] === 'application/jsonl';
@@ -37,7 +33,6 @@ export function createTrpcFetch({ send }: Connection, isFree = false) {
       body: init.body as string | undefined, // and a string
       signal: init.signal ?? undefined,
       streams,
-      isFree,
     });
     const { ok } = source;
     if (streams && ok && source.headers.get('content-type')?.includes('json')) {

@@ -183,12 +183,11 @@ function refuse(request: IncomingMessage, response: ServerResponse, answer: Erro
     .end(isTrpc ? toTrpcEnvelope(answer.code) : answer.body);
 }
 
-/** The door, with the real limiter and the real headers. A batch costs the number of its calls, and a free one nothing. */
+/** The door, with the real limiter and the real headers. A batch costs the number of its calls. */
 function createAdmission(limiter: InProcessLimiter, limits: RequestLimits) {
   const subject = { name: subjectNameOf(KEY_ID), ...limits };
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const [path = '', query = ''] = (request.url ?? '').split('?');
-    if (path === '/trpc/limits.current' || path === '/v2/limits') return true;
     const decision = limiter.check(subject, query.includes('batch=1') ? path.split(',').length : 1);
     for (const [name, value] of Object.entries(rateLimitHeaders(decision))) response.setHeader(name, value);
     if (decision.outcome === 'admitted') return true;

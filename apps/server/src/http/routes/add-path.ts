@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteHandlerMethod } from 'fastify';
 import type { DeprecatedOperation } from '../observe.ts';
-import type { RequestCost } from '../request-cost.ts';
 import { refusalOf } from '../responses.ts';
 
 export interface PathOptions {
@@ -14,8 +13,6 @@ export interface PathOptions {
 export interface Operation {
   readonly method: HTTPMethods;
   readonly operation: string;
-  /** @default one call */
-  readonly cost?: RequestCost;
   readonly handler: RouteHandlerMethod;
 }
 
@@ -29,9 +26,8 @@ export function addPath(
   const supported = operations.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const allow = [...supported, 'OPTIONS'].join(', ');
   const announced = deprecated.length > 0 && { deprecated: () => deprecated };
-  for (const { method, operation, cost, handler } of operations) {
-    const config = { operation, ...announced, ...(cost && { costOf: () => cost }) };
-    app.route({ url, method, config, handler });
+  for (const { method, operation, handler } of operations) {
+    app.route({ url, method, config: { operation, ...announced }, handler });
   }
   app.route({
     url,

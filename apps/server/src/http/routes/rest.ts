@@ -4,7 +4,6 @@ import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
 import type { DeprecatedOperation } from '../observe.ts';
-import { ONE_FREE_CALL } from '../request-cost.ts';
 import { refuseUnknownPath, sendJson } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import { addPath } from './add-path.ts';
@@ -28,14 +27,13 @@ export const rest = fp<RestOptions>(
         routes.map((route) => ({
           method: route.method,
           operation: route.operationId,
-          ...(route.isFree && { cost: ONE_FREE_CALL }),
           handler: (request, reply) => serve(route, request, reply),
         })),
       );
     }
 
     async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      const { params, id: requestId, admission } = request;
+      const { params, id: requestId } = request;
       const principal = principalOf(request);
       const query = route.takesQuery ? queryOf(request) : '';
       const context: Context = {
@@ -43,7 +41,6 @@ export const rest = fp<RestOptions>(
         principal,
         requestId,
         delivery: { type: 'in-process' },
-        ...(admission?.status && { rateLimit: admission.status }),
       };
       const result = await route.call(params as Record<string, string>, context, query);
       reply.code(route.successStatus);

@@ -14,7 +14,6 @@ import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
 import type { DeprecatedOperation } from '../observe.ts';
-import type { RequestCost } from '../request-cost.ts';
 import { addVary, errorHandler, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import type { Subscriptions } from '../streams/subscriptions.ts';
@@ -56,7 +55,7 @@ export const trpc = fp<TrpcOptions>(
       method: app.supportedMethods as 'GET'[], // all there are; the type is a union of names
       config: {
         operation: (request) => operationOf(callOf(request)),
-        costOf: (request) => costOf(callOf(request)),
+        countCalls: (request) => callOf(request).names.length,
         deprecated: (request) => callOf(request).names.flatMap((name) => deprecated.get(name) ?? []),
       },
       async onRequest(request, reply) {
@@ -87,7 +86,7 @@ export const trpc = fp<TrpcOptions>(
     });
 
     function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
-      const { id: requestId, admission } = request;
+      const { id: requestId } = request;
       const subscription = subscriptions.contextOf(request);
       if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
         throw new Error('A subscription was called that is not counted.');
@@ -96,7 +95,6 @@ export const trpc = fp<TrpcOptions>(
         principal: principalOf(request),
         requestId,
         delivery: longLists.deliveryOverTrpc(request, reply, info),
-        ...(admission?.status && { rateLimit: admission.status }),
         ...(subscription && { subscription }),
       };
     }
@@ -149,15 +147,6 @@ function callOf({ params, url }: FastifyRequest): TrpcCall {
   // Parsed in the same way as in tRPC, so with the same result.
   const isBatch = query !== -1 && new URLSearchParams(url.slice(query)).get('batch') === '1';
   return { path, names: isBatch ? path.split(',') : [path], isBatch };
-}
-
-/**
- * Counts the calls, and those that are charged: only the first free call in a batch is free, which limits what batches
- * cost us.
- */
-function costOf({ names }: TrpcCall): RequestCost {
-  const free = new Set(names.filter((name) => procedureContracts.get(name)?.cost === 'free'));
-  return { calls: names.length, charged: names.length - free.size };
 }
 
 function operationOf({ path, isBatch }: TrpcCall): string {

@@ -58,7 +58,6 @@ const LimitsResponse = z
 
 export const getCurrentLimitsContract = {
   type: 'query',
-  cost: 'free',
   versions: { v2: 'beta' },
   openapi: {
     method: 'GET',
@@ -67,8 +66,7 @@ export const getCurrentLimitsContract = {
     summary: 'Get the rate limit status of the key',
     description:
       'Returns how many requests the API key has left in both rate limit windows, when they reset, and how many refusals ' +
-      'count towards a ban. The request itself counts against neither window, but has its own limit of 60 requests a ' +
-      'minute, and is refused while the key is banned.',
+      'count towards a ban. It counts as a request itself.',
     tags: ['limits'],
     successDescription: 'The status of the limits.',
   },
@@ -90,16 +88,13 @@ export const getCurrentLimitsContract = {
   },
 } satisfies ProcedureContract;
 
-/**
- * Returns the status of the caller's limits. The call is free over HTTP. The result is `null` for callers in the same
- * process, which have no limits.
- */
+/** Returns the status of the caller's limits: `null` for callers in the same process, which have none. */
 export const getCurrentLimits = procedure
   .meta(getCurrentLimitsContract)
   .query(async ({ ctx }): Promise<CurrentLimits | null> => {
     if (ctx.principal.type === 'in-process') return null;
     const subject = apiKeySubject(ctx.principal.keyId, ctx.principal.plan);
-    const { minute, day, refusals, ban } = ctx.rateLimit ?? (await ctx.services.limiter.peek(subject));
+    const { minute, day, refusals, ban } = await ctx.services.limiter.peek(subject);
     if (day === undefined) throw new Error('A key has a daily limit.');
     return {
       minute: useOf(minute),
