@@ -113,7 +113,7 @@ describe('health', () => {
     const health = new Health();
     health.observe({
       storage: { state: 'up', check: async () => ({ state: 'up', reason: undefined }) },
-      limits: { readState: () => ({ mode: 'redis', modeChanges: 0, bannedKeys: 0, degradedSeconds: 0 }) },
+      limits: { readState: () => ({ mode: 'redis', fallbacks: 0, bannedKeys: 0, degradedSeconds: 0 }) },
       sequences: { behind, align },
     });
     health.beginServing();

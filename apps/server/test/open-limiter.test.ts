@@ -46,6 +46,25 @@ test('without a Redis windows go by the clock that is passed in', async () => {
   expect(await limiter.check(subject, 1)).toMatchObject({ outcome: 'admitted' });
 });
 
+test('each absence of Redis is counted once, and is a line of the log, as is its return', async () => {
+  await using server = await startRedisServer();
+  await using resources = new AsyncDisposableStack();
+  const lines: string[] = [];
+  const logger = pino({ base: null }, { write: (line: string) => void lines.push(line) });
+  const target = { type: 'single', host: '127.0.0.1', port: server.port, database: 0, tls: false } as const;
+  const limits = openLimiter({ ...IN_PROCESS, redis: target }, optionsWith({ logger }), resources);
+  await limits.started;
+  expect(limits.readState()).toMatchObject({ mode: 'redis', fallbacks: 0 });
+  for (const fallbacks of [1, 2]) {
+    await server.kill();
+    await expect.poll(() => limits.readState(), { timeout: 20_000 }).toMatchObject({ mode: 'degraded', fallbacks });
+    await server.restart();
+    await expect.poll(() => limits.readState(), { timeout: 20_000 }).toMatchObject({ mode: 'redis', fallbacks });
+  }
+  const said = lines.map((line) => JSON.parse(line).msg.replace(/:.*/, ''));
+  expect(said).toEqual([1, 2].flatMap(() => ['Redis is unavailable', 'Redis is available again']));
+});
+
 test('a Redis that forgets the wrong keys once it is full is a line of the log at the start', async () => {
   await using server = await startRedisServer({
     config: { maxmemory: 100_000_000, 'maxmemory-policy': 'allkeys-lru' },

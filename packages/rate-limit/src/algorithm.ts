@@ -12,13 +12,16 @@ interface Bucket {
 }
 
 /** The oldest bucket first. */
-export interface Log {
+interface Log {
   total: number;
   buckets: Bucket[];
 }
 
-/** Buckets begin every `width` ms and count until `hold` ms after they began. None begins later than `ahead` ms from now. */
-export interface Kind {
+/**
+ * Buckets begin every `width` ms and count until `hold` ms after they began. None begins later than `ahead` ms from now:
+ * units lie in the bucket of the time at which they were used, refusals in that of the time at which to come back.
+ */
+interface Kind {
   readonly width: number;
   readonly hold: number;
   readonly ahead: number;
@@ -27,7 +30,7 @@ export interface Kind {
 /** A unit counts for the length of the window and until its bucket ends: at most one width longer. */
 export const MINUTE: Kind = { width: 1_000, hold: 61_000, ahead: 0 };
 export const DAY: Kind = { width: 900_000, hold: 87_300_000, ahead: 0 };
-/** A refusal counts until the beginning of the bucket of its retry time. */
+/** A refusal counts until the bucket begins that it lies in. */
 const REFUSALS: Kind = { width: 10_000, hold: 0, ahead: 60_000 };
 /** How long the first, second, third and every later ban in a row lasts: bans of levels 1 to 4. */
 export const BAN_DURATIONS_MS = [60_000, 300_000, 900_000, 3_600_000];
@@ -44,12 +47,6 @@ export interface State {
   bannedUntil: number;
 }
 
-/** Units of each window. */
-export interface Use {
-  readonly minute: number;
-  readonly day: number;
-}
-
 const newLog = (): Log => ({ total: 0, buckets: [] });
 
 export const newState = (): State => ({
@@ -62,8 +59,8 @@ export const newState = (): State => ({
 
 const endOf = ({ width, hold }: Kind, { number }: Bucket): number => number * width + hold;
 
-/** Counts units as used at a time. */
-export function add(log: Log, { width }: Kind, time: number, count: number): void {
+/** Counts units in the bucket of a time. */
+function add(log: Log, { width }: Kind, time: number, count: number): void {
   if (count === 0) return;
   const number = Math.floor(time / width);
   const i = log.buckets.findLastIndex((other) => other.number <= number);
@@ -123,16 +120,6 @@ export function read(state: State, subject: Subject, now: number): RateLimitSnap
   return { outcome: 'snapshot', ...statusAt(state, subject, now), refusals: refusals.total, ban };
 }
 
-/**
- * Counts units, whether they fit or not.
- *
- * @internal exported for the test that compares it with the script
- */
-export function debit(state: State, { perDay }: Subject, use: Use, now: number): void {
-  add(state.minute, MINUTE, now, use.minute);
-  if (perDay !== undefined) add(state.day, DAY, now, use.day);
-}
-
 function ban(state: State, now: number): void {
   state.refusals = newLog();
   state.level = Math.min(state.level + 1, BAN_DURATIONS_MS.length);
@@ -140,25 +127,22 @@ function ban(state: State, now: number): void {
 }
 
 /**
- * Counts a refusal, and returns when to retry. If the minute refuses, earlier refusals are served first: each unit that will
- * be free is promised to one waiting caller. So callers that retry at the same time all fit.
+ * When a request that the minute refuses should come back. Earlier refusals are served first: each unit that will be free is
+ * promised to one waiting caller, so callers that come back at the same time all fit.
  *
- * A refusal counts until then, less 2 s for clients that round down, and for at most a minute. A caller that obeys has at
- * most one refusal that counts.
- *
- * @param minuteOver the number of units by which the request exceeds the minute's limit
+ * @param over the number of units by which the request exceeds the limit
  */
-function refuse(
-  { minute, refusals }: State,
-  { window, releaseAtMs, minuteOver }: { window: 'minute' | 'day'; releaseAtMs: number; minuteOver: number },
-  now: number,
-): number {
-  const units = Math.min(minuteOver + refusals.total, minute.total);
-  const retryAtMs = window === 'minute' ? freeAt(minute, MINUTE, units, now) : releaseAtMs;
+const promiseOfMinute = ({ minute, refusals }: State, over: number, now: number): number =>
+  freeAt(minute, MINUTE, Math.min(over + refusals.total, minute.total), now);
+
+/**
+ * Counts a refusal until the time that its caller was told, less 2 s for clients that round down, and for at most a minute. A
+ * caller that obeys has at most one refusal that counts.
+ */
+function countRefusal({ refusals }: State, retryAtMs: number, now: number): void {
   const told = now + Math.ceil((retryAtMs - now) / 1_000) * 1_000;
   add(refusals, REFUSALS, Math.min(told - 2_000, now + 60_000), 1);
   expire(refusals, REFUSALS, now);
-  return retryAtMs;
 }
 
 interface Request {
@@ -179,10 +163,12 @@ export function decide(state: State, subject: Subject, { cost, refusalsMax }: Re
   const isNew = state.bannedUntil <= now;
   if (isNew) {
     if (window === 'none') {
-      debit(state, subject, { minute: cost, day: cost }, now);
+      add(state.minute, MINUTE, now, cost);
+      if (subject.perDay !== undefined) add(state.day, DAY, now, cost);
       return { outcome: 'admitted', ...statusAt(state, subject, now) };
     }
-    const retryAtMs = refuse(state, { window, releaseAtMs, minuteOver }, now);
+    const retryAtMs = window === 'minute' ? promiseOfMinute(state, minuteOver, now) : releaseAtMs;
+    countRefusal(state, retryAtMs, now);
     if (refusalsMax === undefined || state.refusals.total <= refusalsMax) {
       return createRefusedDecision(statusAt(state, subject, now), { window, releaseAtMs, retryAtMs });
     }

@@ -32,7 +32,7 @@ export function statusOf(subject: Subject, atMs: number, minute: WindowUse, day:
 }
 
 /** The status alone, without what else is known. */
-export const statusIn = ({ atMs, minute, day }: RateLimitStatus): RateLimitStatus => ({ atMs, minute, day });
+const statusIn = ({ atMs, minute, day }: RateLimitStatus): RateLimitStatus => ({ atMs, minute, day });
 
 /** The window with the lowest remaining; in a tie, the longer one. */
 export const tightestWindow = ({ minute, day }: RateLimitStatus): WindowName =>
@@ -54,12 +54,6 @@ export const createRefusedDecision = (status: RateLimitStatus, release: Release)
   outcome: 'refused',
   ...createRefusal(status, release),
 });
-
-/** The refusal by a window that is used up, until its next unit is freed. */
-export function refusedUntilReset(status: RateLimitStatus, window: WindowName): RefusedDecision {
-  const { resetAtMs } = status[window] ?? status.minute;
-  return createRefusedDecision(status, { window, releaseAtMs: resetAtMs, retryAtMs: resetAtMs });
-}
 
 /** @param release without the ban, which may end later */
 export function createBannedDecision(
@@ -88,7 +82,10 @@ export function refusalByBan(snapshot: RateLimitSnapshot): BannedDecision | unde
  */
 export function lastKnownOf(snapshot: RateLimitSnapshot): RateLimitRefusal | LastKnownStatus {
   const { minute, day } = snapshot;
-  if (day === undefined && minute.remaining === 0) return refusedUntilReset(snapshot, 'minute');
+  if (day === undefined && minute.remaining === 0) {
+    const { resetAtMs } = minute;
+    return createRefusedDecision(snapshot, { window: 'minute', releaseAtMs: resetAtMs, retryAtMs: resetAtMs });
+  }
   return refusalByBan(snapshot) ?? { outcome: 'last known', ...statusIn(snapshot) };
 }
 

@@ -15,6 +15,5 @@ export { type UnfitEviction, watchEviction } from './eviction.ts';
 export { type HeaderSource, RATE_LIMIT_HEADERS, rateLimitHeaders } from './headers.ts';
 export { InProcessLimiter, type InProcessLimiterOptions } from './in-process-limiter.ts';
 export * from './rate-limiter.ts';
-export type { LimiterStateChange } from './redis-health.ts';
-export { ResilientLimiter, type ResilientLimiterOptions } from './resilient-limiter.ts';
+export { type LimiterStateChange, ResilientLimiter, type ResilientLimiterOptions } from './resilient-limiter.ts';
 export { canEverFit, type Subject } from './subject.ts';

@@ -2,11 +2,10 @@
 --
 -- KEYS  the state of the subject of each call. A key may be repeated: its calls are decided in this order.
 -- ARGV  the time in milliseconds, or '' for the clock of Redis; then for each call its operation, the limits per minute
---       and per day ('' for none), and two numbers:
---         decide  the cost, and how many refusals may count at once: one more is a ban ('' for none)
---         debit   units of the minute and of the day, counted whether they fit or not
---         read    0, 0
---         lift    0, 0: ends a ban and forgets refusals
+--       and per day ('' for none), the cost, and how many refusals may count at once: one more is a ban ('' for none).
+--         decide  admits the cost, or counts a refusal
+--         read    changes nothing
+--         lift    ends a ban and forgets refusals
 -- Returns for each call { outcome, now, { used, reset } of the minute, the same of the day, { refusals that count, level and
 -- end of the ban } }; a refusal adds { window, release, when to come back }, without the ban. The outcome of decide is
 -- admitted, refused, banned or newly banned, that of the others is status.
@@ -80,11 +79,6 @@ local function advance(state, now)
   if state.bannedUntil + BAN_MEMORY <= now then state.level, state.bannedUntil = 0, 0 end
 end
 
-local function debit(state, perDay, minuteUnits, dayUnits, now)
-  add(state.minute, MINUTE, now, minuteUnits)
-  if perDay then add(state.day, DAY, now, dayUnits) end
-end
-
 local function lift(state)
   state.refusals, state.level, state.bannedUntil = { 0 }, 0, 0
 end
@@ -94,13 +88,14 @@ local function ban(state, now)
   state.bannedUntil = now + BANS[state.level]
 end
 
-local function refuse(state, window, release, minuteOver, now)
-  local units = min(minuteOver + state.refusals[1], state.minute[1])
-  local retry = window == 'minute' and freeAt(state.minute, MINUTE, units, now) or release
+local function promiseOfMinute(state, over, now)
+  return freeAt(state.minute, MINUTE, min(over + state.refusals[1], state.minute[1]), now)
+end
+
+local function countRefusal(state, retry, now)
   local told = now + ceil((retry - now) / 1000) * 1000
   add(state.refusals, REFUSALS, min(told - 2000, now + 60000), 1)
   state.refusals = expire(state.refusals, REFUSALS, now)
-  return retry
 end
 
 local function decide(state, perMinute, perDay, cost, refusalsMax, now)
@@ -112,19 +107,20 @@ local function decide(state, perMinute, perDay, cost, refusalsMax, now)
   local release = max(minuteRelease, dayRelease)
   if state.bannedUntil > now then return 'banned', { window, release, release } end
   if window == 'none' then
-    debit(state, perDay, cost, cost, now)
+    add(state.minute, MINUTE, now, cost)
+    if perDay then add(state.day, DAY, now, cost) end
     return 'admitted'
   end
-  local retry = refuse(state, window, release, minuteOver, now)
+  local retry = window == 'minute' and promiseOfMinute(state, minuteOver, now) or release
+  countRefusal(state, retry, now)
   if not refusalsMax or state.refusals[1] <= refusalsMax then return 'refused', { window, release, retry } end
   ban(state, now)
   return 'newly banned', { window, release, release }
 end
 
-local function apply(state, operation, perMinute, perDay, a, b, now)
+local function apply(state, operation, perMinute, perDay, cost, refusalsMax, now)
   local outcome, refusal = 'status', nil
-  if operation == 'decide' then outcome, refusal = decide(state, perMinute, perDay, a, b, now) end
-  if operation == 'debit' then debit(state, perDay, a, b, now) end
+  if operation == 'decide' then outcome, refusal = decide(state, perMinute, perDay, cost, refusalsMax, now) end
   if operation == 'lift' then lift(state) end
   return { outcome, now, { state.minute[1], resetOf(state.minute, MINUTE, perMinute, now) },
     { state.day[1], resetOf(state.day, DAY, perDay or 0, now) }, { state.refusals[1], state.level, state.bannedUntil }, refusal }
@@ -151,13 +147,13 @@ if not now then
 end
 local states, holds, results = {}, {}, {}
 for i, key in ipairs(KEYS) do
-  local operation, perMinute, perDay, a, b = unpack(ARGV, i * 5 - 3, i * 5 + 1)
-  perMinute, perDay, a, b = tonumber(perMinute), tonumber(perDay), tonumber(a), tonumber(b)
+  local operation, perMinute, perDay, cost, refusalsMax = unpack(ARGV, i * 5 - 3, i * 5 + 1)
+  perMinute, perDay, cost, refusalsMax = tonumber(perMinute), tonumber(perDay), tonumber(cost), tonumber(refusalsMax)
   local state = states[key] or load(key, now)
-  local isDone, result = pcall(apply, state, operation, perMinute, perDay, a, b, now)
+  local isDone, result = pcall(apply, state, operation, perMinute, perDay, cost, refusalsMax, now)
   if not isDone then
     state = newState()
-    result = apply(state, operation, perMinute, perDay, a, b, now)
+    result = apply(state, operation, perMinute, perDay, cost, refusalsMax, now)
   end
   states[key], results[i] = state, result
   if operation ~= 'read' then holds[key] = perDay and DAY.hold or MINUTE.hold end

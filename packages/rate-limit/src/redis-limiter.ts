@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
-import DataLoader from 'dataloader';
 import { Cluster, type Redis } from 'ioredis';
-import type { Use } from './algorithm.ts';
+import type { CircuitBreaker } from './circuit-breaker.ts';
 import { createBannedDecision, createRefusedDecision, statusOf, type WindowUse } from './decision.ts';
 import type { LimiterObserver, RateLimitDecision, RateLimitSnapshot, WindowName } from './rate-limiter.ts';
-import type { RedisHealth } from './redis-health.ts';
 import { refusalsMaxOf, type Subject } from './subject.ts';
 
 export interface RedisLimiterOptions {
@@ -12,19 +10,21 @@ export interface RedisLimiterOptions {
   readonly redis: Redis | Cluster;
   /** Replaces the clock of Redis in tests, in milliseconds since the epoch. */
   readonly nowMs?: (() => number) | undefined;
-  /** Records how each call of the script ended. */
-  readonly health?: RedisHealth;
+  /** Learns how each call of the script ended. */
+  readonly breaker?: Pick<CircuitBreaker, 'succeeded' | 'failed'>;
   readonly observer?: Pick<LimiterObserver, 'onRedisCall'> | undefined;
 }
 
 /** The operations of limiter.lua; see there. */
-export type Operation = 'decide' | 'debit' | 'read' | 'lift';
+export type Operation = 'decide' | 'read' | 'lift';
 
 interface Call {
   readonly operation: Operation;
   readonly subject: Subject;
-  /** As the operation takes them. */
-  readonly numbers: readonly [number, number | undefined];
+  /** Of a request to decide on, in units. */
+  readonly cost: number;
+  readonly resolve: (row: Row) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** What limiter.lua returns for a call; see there. */
@@ -43,7 +43,7 @@ type ScriptedRedis = (Redis | Cluster) & {
 
 const SCRIPT = readFileSync(new URL('./limiter.lua', import.meta.url), 'utf8');
 /** The maximum per call of the script: more would keep other users of Redis waiting for some milliseconds. */
-export const CALLS_MAX = 128;
+const CALLS_MAX = 128;
 
 /**
  * The key that holds the state of a subject.
@@ -55,35 +55,25 @@ export const stateKeyOf = (subjectName: string): string => `limits:of:${subjectN
 /**
  * Counts in Redis, by its clock. Calls of one tick share a call of the script. A Redis Cluster refuses scripts with keys in
  * several slots; there, only calls for one subject share one.
+ *
+ * Each operation rejects if Redis fails or does not respond in time; it may have run nevertheless.
  */
 export class RedisLimiter {
   readonly #redis: ScriptedRedis;
   readonly #options: RedisLimiterOptions;
-  /** The batch returns each row as a promise, so in a cluster no subject waits for the node of another. */
-  readonly #batches: DataLoader<Call, { readonly row: Promise<Row> }>;
+  /** The calls of this tick. */
+  #waiting: Call[] = [];
 
   constructor(options: RedisLimiterOptions) {
     const { redis } = options;
     redis.defineCommand('rateLimit', { lua: SCRIPT });
     this.#redis = redis as ScriptedRedis; // it has the command from here on
     this.#options = options;
-    this.#batches = new DataLoader((calls) => this.#sendAll(calls), {
-      cache: false,
-      maxBatchSize: CALLS_MAX,
-      batchScheduleFn: setImmediate, // after all input of this tick was read
-    });
   }
-
-  // Each operation rejects if Redis fails or does not respond in time; it may have run nevertheless.
 
   /** Admits a request, and counts its cost; or refuses it, and counts the refusal. */
   async check(subject: Subject, cost: number): Promise<RateLimitDecision> {
-    return decisionOf(await this.#call('decide', subject, [cost, refusalsMaxOf(subject)]), subject);
-  }
-
-  /** Counts units, whether they fit or not. */
-  async debit(subject: Subject, { minute, day }: Use): Promise<void> {
-    await this.#call('debit', subject, [minute, day]);
+    return decisionOf(await this.#call('decide', subject, cost), subject);
   }
 
   /** Reads the status. Counts nothing. */
@@ -96,39 +86,48 @@ export class RedisLimiter {
     await this.#call('lift', subject);
   }
 
-  async #call(operation: Operation, subject: Subject, numbers: Call['numbers'] = [0, 0]): Promise<Row> {
-    const { row } = await this.#batches.load({ operation, subject, numbers });
-    return row;
+  #call(operation: Operation, subject: Subject, cost = 0): Promise<Row> {
+    const { promise, ...settle } = Promise.withResolvers<Row>();
+    if (this.#waiting.length === 0) setImmediate(() => this.#sendAll()); // after all input of this tick was read
+    this.#waiting.push({ operation, subject, cost, ...settle });
+    return promise;
   }
 
-  async #sendAll(calls: readonly Call[]): Promise<{ readonly row: Promise<Row> }[]> {
-    if (!(this.#redis instanceof Cluster)) return this.#send(calls);
-    const groups = Map.groupBy(calls, ({ subject }) => subject.name);
-    const sent = new Map([...groups.values()].flatMap((group) => this.#send(group).map((row, i) => [group[i], row])));
-    return calls.map((call) => sent.get(call) as { readonly row: Promise<Row> }); // each is in a group
+  #sendAll(): void {
+    const calls = this.#waiting;
+    this.#waiting = [];
+    const groups =
+      this.#redis instanceof Cluster ? Map.groupBy(calls, ({ subject }) => subject.name).values() : [calls];
+    for (const group of groups) {
+      while (group.length > 0) void this.#send(group.splice(0, CALLS_MAX));
+    }
   }
 
   /** Sends calls that share a call of the script. */
-  #send(calls: readonly Call[]): { readonly row: Promise<Row> }[] {
-    const rows = this.#run(calls);
-    return calls.map((_, i) => ({ row: rows.then((all) => all[i] as Row) })); // there is one for each call
+  async #send(calls: readonly Call[]): Promise<void> {
+    try {
+      const rows = await this.#run(calls);
+      for (const [i, { resolve }] of calls.entries()) resolve(rows[i] as Row); // there is one for each call
+    } catch (error) {
+      for (const { reject } of calls) reject(error);
+    }
   }
 
   async #run(calls: readonly Call[]): Promise<Row[]> {
-    const { nowMs, health, observer } = this.#options;
+    const { nowMs, breaker, observer } = this.#options;
     const keys = calls.map(({ subject }) => stateKeyOf(subject.name));
-    const values = calls.flatMap(({ operation, subject, numbers: [a, b = ''] }) => {
-      return [operation, subject.perMinute, subject.perDay ?? '', a, b];
+    const values = calls.flatMap(({ operation, subject, cost }) => {
+      return [operation, subject.perMinute, subject.perDay ?? '', cost, refusalsMaxOf(subject) ?? ''];
     });
     const sentAtMs = performance.now();
     try {
       const rows = await this.#redis.rateLimit(keys.length, ...keys, nowMs?.() ?? '', ...values);
       if (!Array.isArray(rows) || rows.length !== calls.length) throw new Error('Redis sent an invalid reply');
-      health?.succeeded();
+      breaker?.succeeded();
       return rows;
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error('Redis failed', { cause });
-      health?.failed(error);
+      breaker?.failed(error);
       throw error;
     } finally {
       observer?.onRedisCall(performance.now() - sentAtMs);

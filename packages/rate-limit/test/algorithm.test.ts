@@ -3,7 +3,7 @@ import { createTestRedis, type TestRedis } from '@petstore/testing';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { advance, debit, decide, newState, read, type State } from '../src/algorithm.ts';
+import { advance, decide, newState, read, type State } from '../src/algorithm.ts';
 import type { Subject } from '../src/index.ts';
 import { decisionOf, type Operation, type Row, snapshotOf } from '../src/redis-limiter.ts';
 import { refusalsMaxOf } from '../src/subject.ts';
@@ -13,8 +13,8 @@ import { PROPERTY_RUNS } from './support/traffic.ts';
 interface Call {
   readonly operation: Operation;
   readonly limits: Pick<Subject, 'perMinute' | 'perDay'>;
-  /** Two numbers, as the script takes them. */
-  readonly use: readonly [number, number];
+  /** Of a request to decide on, in units. */
+  readonly cost: number;
 }
 
 /** A unit or a refusal, and until when it counts. */
@@ -73,19 +73,16 @@ class Model {
     return copy;
   }
 
-  #verdictOf({ operation, limits, use: [a, b] }: Call, nowMs: number): Verdict {
+  #verdictOf({ operation, limits, cost }: Call, nowMs: number): Verdict {
     switch (operation) {
       case 'read':
-        return ['status'];
-      case 'debit':
-        this.#count(limits.perDay, a, b, nowMs);
         return ['status'];
       case 'lift':
         this.#refusals = [];
         this.#level = this.#bannedUntilMs = 0;
         return ['status'];
       case 'decide':
-        return this.#decide(limits, a, nowMs);
+        return this.#decide(limits, cost, nowMs);
       default:
         return operation satisfies never;
     }
@@ -102,7 +99,7 @@ class Model {
     const release = Math.max(minuteRelease, dayRelease);
     if (this.#bannedUntilMs > nowMs) return ['banned', [window, release, release]];
     if (window === 'none') {
-      this.#count(perDay, cost, cost, nowMs);
+      this.#count(perDay, cost, nowMs);
       return ['admitted'];
     }
     const expected = Math.min(minuteOver + this.#refusals.length, sum(this.#minute));
@@ -123,14 +120,14 @@ class Model {
     return BANS_MS[this.#level - 1] ?? 0;
   }
 
-  #count(perDay: number | undefined, minuteUnits: number, dayUnits: number, nowMs: number): void {
-    const entryOf = ({ bucketMs, lengthMs }: Window, units: number): Entry => ({
+  #count(perDay: number | undefined, units: number, nowMs: number): void {
+    const entryOf = ({ bucketMs, lengthMs }: Window): Entry => ({
       atMs: nowMs,
       countsUntilMs: floorTo(nowMs, bucketMs) + bucketMs + lengthMs,
       units,
     });
-    if (minuteUnits > 0) this.#minute.push(entryOf(MINUTE, minuteUnits));
-    if (perDay !== undefined && dayUnits > 0) this.#day.push(entryOf(DAY, dayUnits));
+    this.#minute.push(entryOf(MINUTE));
+    if (perDay !== undefined) this.#day.push(entryOf(DAY));
   }
 
   /** What lies ahead, because the clock was set back, is as if it were of now; what is over goes. */
@@ -186,16 +183,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const operations = fc.constantFrom<Operation>(
-  'decide',
-  'decide',
-  'decide',
-  'decide',
-  'decide',
-  'debit',
-  'read',
-  'lift',
-);
+const operations = fc.constantFrom<Operation>('decide', 'decide', 'decide', 'decide', 'decide', 'read', 'lift');
 const gaps = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 60 }) },
   { weight: 3, arbitrary: fc.integer({ min: 0, max: 70_000 }) },
@@ -207,7 +195,6 @@ const step = fc.record({
   operation: operations,
   gapMs: gaps,
   cost: fc.integer({ min: 1, max: 5 }),
-  dayCost: fc.integer({ min: 0, max: 9 }),
   times: fc.constantFrom(1, 1, 1, 7, 300),
   /** A change of plan. */
   perMinute: fc.option(fc.constantFrom(5, 29, 60, 1_000, 1_000_000_000), { freq: 10, nil: undefined }),
@@ -219,11 +206,10 @@ const histories = fc.record({
 });
 
 /** What the functions in the process make of a call. */
-function apply(state: State, { operation, limits, use: [a, b] }: Call, now: number) {
+function apply(state: State, { operation, limits, cost }: Call, now: number) {
   advance(state, now);
   const subject = { name: '', ...limits };
-  if (operation === 'decide') return decide(state, subject, { cost: a, refusalsMax: refusalsMaxOf(subject) }, now);
-  if (operation === 'debit') debit(state, subject, { minute: a, day: b }, now);
+  if (operation === 'decide') return decide(state, subject, { cost, refusalsMax: refusalsMaxOf(subject) }, now);
   // Operators lift bans only in Redis.
   if (operation === 'lift') Object.assign(state, { refusals: newState().refusals, level: 0, bannedUntil: 0 });
   return read(state, subject, now);
@@ -237,22 +223,19 @@ test('the script in Redis, the functions in the process and the plain model deci
     const model = new Model();
     let { perMinute } = first;
     let now = START_MS;
-    for (const { operation, gapMs, cost, dayCost, times, ...change } of steps) {
+    for (const { operation, gapMs, times, ...step } of steps) {
       now += gapMs;
-      perMinute = change.perMinute ?? perMinute;
+      perMinute = step.perMinute ?? perMinute;
       const limits = { perMinute, perDay };
-      const use: [number, number] = [0, 0];
-      if (operation === 'decide') use[0] = Math.min(cost, perMinute, perDay ?? cost);
-      if (operation === 'debit') use.splice(0, 2, cost, dayCost);
+      const cost = Math.min(step.cost, perMinute, perDay ?? step.cost);
       const keys = new Array<string>(times).fill(key);
       const subject = { name: key, ...limits };
-      const second = operation === 'decide' ? (refusalsMaxOf(subject) ?? '') : use[1];
-      const values = [operation, perMinute, perDay ?? '', use[0], second];
+      const values = [operation, perMinute, perDay ?? '', cost, refusalsMaxOf(subject) ?? ''];
       const rows = (await redis.eval(SCRIPT, times, ...keys, now, ...keys.flatMap(() => values))) as Row[]; // as the script describes them
       if (operation !== 'read') expect(await redis.pttl(key)).toBeGreaterThan(KEPT_MS - 10_000);
       await redis.persist(key); // its time to live runs by the real clock
       const results = rows.map((row) => (operation === 'decide' ? decisionOf : snapshotOf)(row, subject));
-      const call = { operation, limits, use };
+      const call = { operation, limits, cost };
       const isRead = operation === 'read'; // it changes nothing
       expect(results).toEqual(keys.map(() => apply(isRead ? structuredClone(state) : state, call, now)));
       expect(rows).toEqual(keys.map(() => (isRead ? model.copy() : model).apply(call, now)));

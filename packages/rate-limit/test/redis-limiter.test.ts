@@ -31,14 +31,6 @@ describeLimiter('the limiter in Redis', () => {
   };
 });
 
-test('a debit counts, though it does not fit', async () => {
-  const limiter = new RedisLimiter({ redis, nowMs: () => T0 });
-  const subject = newKey(5, 1_000);
-  await limiter.debit(subject, { minute: 7, day: 20 });
-  expect(await limiter.peek(subject)).toMatchObject({ minute: { used: 7, remaining: 0 }, day: { used: 20 } });
-  expect((await limiter.check(subject, 1)).outcome).toBe('refused');
-});
-
 const calls = async (command: string): Promise<number> => {
   const stats = await redis.info('commandstats');
   return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -66,7 +58,7 @@ test('every key has a time to live, after every kind of call', async () => {
   const address = newAddress();
   const ttl = ({ name }: Subject) => redis.ttl(stateKeyOf(name));
   const [day, minute] = [86_400 + 900, 60 + 1];
-  await limiter.debit(key, { minute: 1, day: 1 });
+  await limiter.check(key, 1);
   expect(await ttl(key)).toBeGreaterThan(day - 10);
   await limiter.check(key, 1);
   expect(await ttl(key)).toBeGreaterThan(day - 10);
@@ -74,7 +66,7 @@ test('every key has a time to live, after every kind of call', async () => {
   expect(await ttl(key)).toBeGreaterThan(day - 10);
   await limiter.lift(key);
   expect(await ttl(key)).toBeGreaterThan(day - 10);
-  await limiter.debit(address, { minute: 1, day: 1 });
+  await limiter.lift(address);
   expect(await ttl(address)).toBeLessThanOrEqual(minute);
   await limiter.check(address, 1);
   expect(await ttl(address)).toBeGreaterThan(minute - 10);
@@ -92,8 +84,9 @@ test('a key takes little memory when it is new, and a known most when it is full
   expect(await memory(fresh)).toBeLessThanOrEqual(160);
   // A Business key whose day is used up in every second of it, and which goes on.
   const full = newKey(1_000, 100_000);
-  for (let i = 0; i < 96; i++, nowMs += 900_000) await limiter.debit(full, { minute: 0, day: 1_050 });
-  for (let i = 0; i < 61; i++, nowMs += 1_000) await limiter.debit(full, { minute: 16, day: 0 });
+  const underHigherPlan = { ...full, perMinute: 10_000, perDay: 200_000 };
+  for (let i = 0; i < 96; i++, nowMs += 900_000) await limiter.check(underHigherPlan, 1_050);
+  for (let i = 0; i < 61; i++, nowMs += 1_000) await limiter.check(underHigherPlan, 17);
   for (let i = 0; i < 50; i++) await limiter.check(full, 1);
   expect((await limiter.peek(full)).refusals).toBe(50);
   expect(await memory(full)).toBeGreaterThan(1_000);

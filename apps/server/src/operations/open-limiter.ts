@@ -27,8 +27,8 @@ interface LimitsState {
   readonly mode: LimitsMode;
   /** Why Redis is unavailable, if it is: one short line without a secret. */
   readonly unavailableReason?: string | undefined;
-  /** How often counting has moved from Redis to this process or back. */
-  readonly modeChanges: number;
+  /** How often this process began to count by itself, because Redis became unavailable. */
+  readonly fallbacks: number;
   /** For how long, in sum, a Redis was unavailable, so that this process counted. */
   readonly degradedSeconds: number;
 }
@@ -75,16 +75,16 @@ export function openLimiter(
   };
   if (target === undefined) {
     const limiter = new InProcessLimiter({ nowMs: () => clock().getTime(), observer });
-    const readState = (): LimitsState => ({ mode: 'in-process', modeChanges: 0, degradedSeconds: 0 });
+    const readState = (): LimitsState => ({ mode: 'in-process', fallbacks: 0, degradedSeconds: 0 });
     return { limiter, started: Promise.resolve(), readState, countBannedKeys: async () => limiter.countBans() };
   }
-  let modeChanges = 0;
+  let fallbacks = 0;
   let unavailableSinceMs: number | undefined;
   let previouslyUnavailableMs = 0;
   const unavailableMs = () => (unavailableSinceMs === undefined ? 0 : performance.now() - unavailableSinceMs);
   const onStateChange = ({ countedIn, reason }: LimiterStateChange) => {
-    modeChanges++;
     if (countedIn === 'process') {
+      fallbacks++;
       unavailableSinceMs = performance.now();
       logger.warn({ reason }, 'Redis is unavailable: limits are counted in this process');
     } else {
@@ -101,7 +101,7 @@ export function openLimiter(
   const readState = (): LimitsState => ({
     mode: limiter.isDegraded ? 'degraded' : 'redis',
     unavailableReason: limiter.unavailableReason,
-    modeChanges,
+    fallbacks,
     degradedSeconds: (previouslyUnavailableMs + unavailableMs()) / 1_000,
   });
   let bannedKeys = 0;

@@ -39,9 +39,9 @@ const LIMITS_MODES = ['redis', 'degraded', 'in-process'] as const satisfies read
 
 export function addLimitMetrics(registry: Registry, limits: Limits): void {
   addMetrics(registry, {
-    petstore_limits_mode_changes_total: [
-      'How often counting of limits has failed over from Redis to this process, or back.',
-      () => limits.readState().modeChanges,
+    petstore_limits_fallbacks_total: [
+      'How often Redis became unavailable, and this process began to count limits by itself, from empty.',
+      () => limits.readState().fallbacks,
     ],
     petstore_limits_degraded_seconds_total: [
       'How long Redis was unavailable, and limits were counted in this process.',

@@ -117,14 +117,16 @@ describe('two servers on one Redis', () => {
     expect(linesOf('a key was banned')).toHaveLength(1);
   });
 
-  test('add up how long Redis is unavailable, and no longer', async () => {
+  test('add up how long Redis is unavailable, and no longer, and how often', async () => {
     const [server] = servers;
     const read = async (series: string) => (await server?.metrics())?.get(series) ?? Number.NaN;
     const degradedSeconds = () => read('petstore_limits_degraded_seconds_total');
+    const fallbacks = () => read('petstore_limits_fallbacks_total');
     const limits = async () => (await server?.readiness())?.report['limits'];
     // The address is over its limit: so is what it may look up, until the present second ends.
     await expect.poll(() => request(server, KEYS.unlimited.text)).toBe('admitted');
     const atFirst = await degradedSeconds();
+    const fallbacksAtFirst = await fallbacks();
     redis.pause();
     for (let i = 0; i < 6; i++) expect(await request(server, KEYS.unlimited.text)).toBe('admitted');
     expect(await limits()).toBe('degraded');
@@ -141,6 +143,7 @@ describe('two servers on one Redis', () => {
     expect(after - atFirst).toBeGreaterThan(rise);
     await sleep(300);
     expect(await degradedSeconds()).toBe(after);
+    expect(await fallbacks()).toBe(fallbacksAtFirst + 1);
   });
 
   test('deliver each other’s events, count them, and delete them after EVENTS_RETENTION', async () => {

@@ -1,11 +1,23 @@
 import { createTestRedis, PATIENTLY, type TestRedis } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
-import { connectRedis, ResilientLimiter, refusalByBan } from '../src/index.ts';
-import { LastKnown } from '../src/last-known.ts';
+import { createBannedDecision } from '../src/decision.ts';
+import { DecisionMemory } from '../src/decision-memory.ts';
+import { connectRedis, ResilientLimiter } from '../src/index.ts';
 import { movableClock, PATIENT } from './support/fault-scenario.ts';
-import { checkState, hammer, newAddress, newKey } from './support/traffic.ts';
+import { checkState, newAddress, newKey } from './support/traffic.ts';
 
 const T0 = 1_700_000_000_000;
+
+/** A memory whose clock is set by each call. */
+function openMemory() {
+  let nowMs = T0;
+  const memory = new DecisionMemory(() => nowMs);
+  const at = (ms: number): DecisionMemory => {
+    nowMs = ms;
+    return memory;
+  };
+  return { at };
+}
 
 function connect({ url }: TestRedis) {
   const { hostname: host, port, pathname } = new URL(url);
@@ -37,21 +49,21 @@ async function openLimiter() {
 describe('an address over its limit', () => {
   test('is refused from memory until its next unit is freed, with the same time to retry at', () => {
     const address = newAddress();
-    const memory = new LastKnown();
+    const { at } = openMemory();
     let state = checkState(undefined, address, 1, T0).state;
     for (let i = 1; i < 60; i++) state = checkState(state, address, 1, T0 + i * 100).state;
     const { decision } = checkState(state, address, 1, T0 + 6_000);
     if (decision.outcome !== 'refused') throw new Error('61 requests do not fit');
-    memory.remember(address, decision, T0);
+    at(T0).remember(address, decision);
     const retryAtMs = decision.atMs + decision.retryAfterSeconds * 1_000;
     const lastMs = decision.releaseAtMs - decision.atMs - 1;
     for (const afterMs of [0, 1, 20_000, lastMs]) {
-      const refusal = memory.refusalInForce(address, T0 + afterMs, false);
+      const refusal = at(T0 + afterMs).refusalInForce(address);
       expect(refusal).toMatchObject({ outcome: 'refused', atMs: decision.atMs + afterMs });
       const seconds = Math.max(1, Math.ceil((retryAtMs - decision.atMs - afterMs) / 1_000));
       expect(refusal?.retryAfterSeconds).toBe(seconds);
     }
-    expect(memory.refusalInForce(address, T0 + lastMs + 1, false)).toBeUndefined();
+    expect(at(T0 + lastMs + 1).refusalInForce(address)).toBeUndefined();
     // There is room again, as the limiter itself says.
     expect(checkState(state, address, 1, decision.releaseAtMs).decision.outcome).toBe('admitted');
   });
@@ -73,33 +85,31 @@ describe('an address over its limit', () => {
 });
 
 describe('a ban', () => {
-  test('that a peek shows is remembered, under the same times', async () => {
-    await using opened = await openLimiter();
-    const { limiter, commands, clock } = opened;
+  test('is remembered for 5 s: one that was lifted ends everywhere within this time', () => {
     const key = newKey(2, 1_000);
-    const { bannedUntilMs } = await hammer(limiter, key);
-    clock.advance(5_000); // past what is remembered of it
-    expect(limiter.lastKnown(key).outcome).toBe('last known');
-    expect(refusalByBan(await limiter.peek(key))).toMatchObject({ outcome: 'banned', bannedUntilMs });
-    const before = commands();
-    for (let i = 0; i < 100; i++) expect(limiter.lastKnown(key)).toMatchObject({ bannedUntilMs });
-    expect(commands()).toBe(before);
+    const { at } = openMemory();
+    const ban = { untilMs: T0 + 60_000, level: 1 };
+    const { decision } = checkState(undefined, key, 1, T0);
+    at(T0).remember(key, createBannedDecision(decision, ban, { window: 'none', releaseAtMs: T0 }, true));
+    const later = { outcome: 'banned', bannedUntilMs: T0 + 60_000, isNew: false, retryAfterSeconds: 56 };
+    expect(at(T0 + 4_999).refusalInForce(key)).toMatchObject(later);
+    expect(at(T0 + 5_000).refusalInForce(key)).toBeUndefined();
   });
 });
 
 describe('a status without asking Redis', () => {
   test('shows no more than remained, until all must have left the window', () => {
     const key = newKey(60, 1_000);
-    const memory = new LastKnown();
-    memory.remember(key, checkState(undefined, key, 5, T0).decision, T0);
-    expect(memory.statusAt(key, T0 + 30_000)).toMatchObject({
+    const { at } = openMemory();
+    at(T0).remember(key, checkState(undefined, key, 5, T0).decision);
+    expect(at(T0 + 30_000).statusOf(key)).toMatchObject({
       minute: { remaining: 55, resetAtMs: T0 + 61_000 },
       day: { remaining: 995 },
     });
-    expect(memory.statusAt(key, T0 + 61_000)).toMatchObject({ minute: { remaining: 60 }, day: { remaining: 995 } });
+    expect(at(T0 + 61_000).statusOf(key)).toMatchObject({ minute: { remaining: 60 }, day: { remaining: 995 } });
     // Another plan since.
-    expect(memory.statusAt({ ...key, perMinute: 10 }, T0)).toMatchObject({ minute: { limit: 10, remaining: 5 } });
-    expect(memory.statusAt({ ...key, perMinute: 80 }, T0)).toMatchObject({ minute: { limit: 80, remaining: 75 } });
+    expect(at(T0).statusOf({ ...key, perMinute: 10 })).toMatchObject({ minute: { limit: 10, remaining: 5 } });
+    expect(at(T0).statusOf({ ...key, perMinute: 80 })).toMatchObject({ minute: { limit: 80, remaining: 75 } });
   });
 
   test('is that of the process while Redis is away', async () => {
@@ -119,10 +129,10 @@ describe('a status without asking Redis', () => {
 
   test('goes by the clock of Redis, however far that is from the one of the process', () => {
     const key = newKey(60, 1_000);
-    const memory = new LastKnown();
-    memory.remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision, T0);
-    expect(memory.statusAt(key, T0)).toMatchObject({ atMs: T0 - 7_200_000, minute: { remaining: 55 } });
-    expect(memory.statusAt(key, T0 + 61_000)).toMatchObject({ minute: { remaining: 60 } });
+    const { at } = openMemory();
+    at(T0).remember(key, checkState(undefined, key, 5, T0 - 7_200_000).decision);
+    expect(at(T0).statusOf(key)).toMatchObject({ atMs: T0 - 7_200_000, minute: { remaining: 55 } });
+    expect(at(T0 + 61_000).statusOf(key)).toMatchObject({ minute: { remaining: 60 } });
   });
 });
 
@@ -140,13 +150,4 @@ test('a clock of this process that is set back makes no refusal last for longer'
   connection.disconnect();
   expect(refused).toMatchObject({ outcome: 'refused' });
   expect(refused.outcome === 'refused' && refused.retryAfterSeconds).toBeLessThanOrEqual(61);
-});
-
-test('a limit that was used up by a clock that has been set back is no longer', () => {
-  const memory = new LastKnown();
-  const key = newKey(10, 100);
-  const { decision } = checkState(undefined, key, 10, T0 + 7_200_000);
-  memory.remember(key, decision, T0);
-  const later = checkState(undefined, key, 1, T0).decision;
-  expect(memory.remember(key, later, T0).outcome).toBe('admitted');
 });
