@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import { forgetBan, listNotedBans } from './bans.ts';
-import { connectRedis, type RedisConnectionOptions, type RedisLocation, reasonOf } from './connect-redis.ts';
+import { connectRedis, type RedisConnectionOptions, type RedisLocation } from './connect-redis.ts';
 import type { Ban, RateLimitSnapshot, SubjectBan } from './rate-limiter.ts';
 import { RedisLimiter } from './redis-limiter.ts';
 import type { Subject } from './subject.ts';
+import { reasonOf } from './unavailable-reason.ts';
 
 const CONNECT_MS = 3_000;
 const POLL_MS = 10;

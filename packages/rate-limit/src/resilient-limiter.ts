@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import { noteBan } from './bans.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
-import { reasonOf } from './connect-redis.ts';
 import { DecisionMemory } from './decision-memory.ts';
 import { InProcessLimiter } from './in-process-limiter.ts';
 import {
@@ -16,6 +15,7 @@ import {
 } from './rate-limiter.ts';
 import { RedisLimiter } from './redis-limiter.ts';
 import { assertCost, type Subject } from './subject.ts';
+import { reasonOf } from './unavailable-reason.ts';
 
 export interface ResilientLimiterOptions {
   /** A separate connection, made by `connectRedis`. Its owner closes it. */

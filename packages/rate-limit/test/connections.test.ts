@@ -4,7 +4,6 @@ import { createServer } from 'node:tls';
 import { createTestRedis, SELF_SIGNED, startRedisServer } from '@petstore/testing';
 import { Cluster, Redis } from 'ioredis';
 import { afterAll, describe, expect, test } from 'vitest';
-import { reasonOf } from '../src/connect-redis.ts';
 import {
   connectRedis,
   connectToAdministrate,
@@ -13,6 +12,7 @@ import {
   type RedisLocation,
   ResilientLimiter,
 } from '../src/index.ts';
+import { reasonOf } from '../src/unavailable-reason.ts';
 import { ask, eventually, openLimiter, PATIENT, untilInUse } from './support/fault-scenario.ts';
 import { hammer, newKey } from './support/traffic.ts';
 

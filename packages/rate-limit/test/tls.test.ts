@@ -219,15 +219,6 @@ describe('Sentinels and their master over TLS', async () => {
     await countThere(at(ADDRESS, 'unverified'));
   });
 
-  test('call the master by its name', async () => {
-    using server = await startNamedServer();
-    await announceNames('yes');
-    await monitor('named', server.port);
-    const redis = connectRedis(at(NAME, 'unverified', 'named'));
-    await expect.poll(() => server.names, PATIENTLY).toContain(NAME); // the Sentinel calls it, too, by no name
-    redis.disconnect();
-  });
-
   test('whose master replies to a handshake which is given up end no process', async () => {
     const port = await findFreePort();
     await using _untrusted = await startRedisServer({ config: { ...UNTRUSTED_TLS, 'tls-port': port } });
