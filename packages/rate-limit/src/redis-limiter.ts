@@ -103,17 +103,8 @@ export class RedisLimiter {
     }
   }
 
-  /** Sends calls that share a call of the script. */
+  /** Sends calls that share a call of the script. Never rejects. */
   async #send(calls: readonly Call[]): Promise<void> {
-    try {
-      const rows = await this.#run(calls);
-      for (const [i, { resolve }] of calls.entries()) resolve(rows[i] as Row); // there is one for each call
-    } catch (error) {
-      for (const { reject } of calls) reject(error);
-    }
-  }
-
-  async #run(calls: readonly Call[]): Promise<Row[]> {
     const { nowMs, breaker, observer } = this.#options;
     const keys = calls.map(({ subject }) => stateKeyOf(subject.name));
     const values = calls.flatMap(({ operation, subject, cost }) => {
@@ -124,11 +115,11 @@ export class RedisLimiter {
       const rows = await this.#redis.rateLimit(keys.length, ...keys, nowMs?.() ?? '', ...values);
       if (!Array.isArray(rows) || rows.length !== calls.length) throw new Error('Redis sent an invalid reply');
       breaker?.succeeded();
-      return rows;
+      for (const [i, { resolve }] of calls.entries()) resolve(rows[i] as Row); // there is one for each call
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error('Redis failed', { cause });
       breaker?.failed(error);
-      throw error;
+      for (const { reject } of calls) reject(error);
     } finally {
       observer?.onRedisCall(performance.now() - sentAtMs);
     }
