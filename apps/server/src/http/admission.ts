@@ -171,10 +171,10 @@ class Admission {
 
   async #lookUp({ knownPrincipal, lookUp }: KeyLookUp): Promise<ApiError | undefined> {
     if (knownPrincipal === undefined) {
-      const { isStorageAvailable, mayLookUp } = this.#control;
+      const { isStorageAvailable, limiter, mayLookUp } = this.#control;
       if (!isStorageAvailable()) return refusalOf('service_unavailable');
-      const remembered = this.#rememberedRefusal();
-      if (remembered !== undefined && !mayLookUp(this.subject.name)) return this.#refuseAgain(remembered);
+      const known = limiter.lastKnown(this.subject);
+      if (known.outcome !== 'last known' && !mayLookUp(this.subject.name)) return this.#refuseAgain(known);
     }
     const found = await lookUp();
     // Until now the request was one of an address that many callers may share.
@@ -196,13 +196,7 @@ class Admission {
     return refusalOf(outcome === 'admitted' ? reason : REFUSAL_CODES[outcome]);
   }
 
-  /** @returns the refusal in force of a caller that is over its limit or banned, as far as this process remembers */
-  #rememberedRefusal(): RateLimitRefusal | undefined {
-    const known = this.#control.limiter.lastKnown(this.subject);
-    return known.outcome === 'last known' ? undefined : known;
-  }
-
-  /** Refuses a request by a refusal that is in force, without asking Redis. */
+  /** Refuses a request by a refusal of its address that is in force, without asking Redis. */
   #refuseAgain(refusal: RateLimitRefusal): ApiError {
     this.#control.metrics.countRemembered(this.#limitedCaller(), refusal);
     this.#show(refusal);
