@@ -117,7 +117,7 @@ export function statusAt({ minute, day }: State, subject: Subject, now: number):
 export function read(state: State, subject: Subject, now: number): RateLimitSnapshot {
   const { refusals, level, bannedUntil } = state;
   const ban = bannedUntil > now ? { untilMs: bannedUntil, level } : undefined;
-  return { outcome: 'snapshot', ...statusAt(state, subject, now), refusals: refusals.total, ban };
+  return { ...statusAt(state, subject, now), refusals: refusals.total, ban };
 }
 
 function ban(state: State, now: number): void {

@@ -68,7 +68,7 @@ export function createBannedDecision(
 }
 
 /** The refusal that any request meets during the ban of a snapshot; `undefined` if no ban is in force. */
-export function refusalByBan(snapshot: RateLimitSnapshot): BannedDecision | undefined {
+function refusalByBan(snapshot: RateLimitSnapshot): BannedDecision | undefined {
   const { minute, day, ban } = snapshot;
   if (ban === undefined) return undefined;
   const releaseAtMs = Math.max(...[minute, day].map((window) => (window?.remaining === 0 ? window.resetAtMs : 0)));

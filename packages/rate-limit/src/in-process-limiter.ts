@@ -1,5 +1,5 @@
 import { advance, decide, newState, read, type State, statusAt } from './algorithm.ts';
-import { createRefusedDecision, lastKnownOf, refusalByBan } from './decision.ts';
+import { createRefusedDecision, lastKnownOf } from './decision.ts';
 import {
   type LastKnownStatus,
   type LimiterObserver,
@@ -37,10 +37,11 @@ export class InProcessLimiter implements RateLimiter {
     const now = this.#options.nowMs();
     const state = this.#stateAt(subject, now);
     const share = this.#shareOf(subject);
+    const isBeyondShare = !canEverFit(share, cost) && state.bannedUntil <= now;
     // Bans depend on the whole limit: a pool of callers that obey may be as large.
-    const decision = canEverFit(share, cost)
-      ? decide(state, share, { cost, refusalsMax: refusalsMaxOf(subject) }, now)
-      : refuseBatch(state, share, cost, now);
+    const decision = isBeyondShare
+      ? refuseBatch(state, share, cost, now)
+      : decide(state, share, { cost, refusalsMax: refusalsMaxOf(subject) }, now);
     reportCheck(this.#options.observer, 'process', subject, decision);
     return decision;
   }
@@ -81,8 +82,5 @@ export class InProcessLimiter implements RateLimiter {
 function refuseBatch(state: State, share: Subject, cost: number, now: number): RateLimitDecision {
   const window = cost > share.perMinute ? 'minute' : 'day';
   const retryAtMs = now + BATCH_RETRY_MS;
-  return (
-    refusalByBan(read(state, share, now)) ??
-    createRefusedDecision(statusAt(state, share, now), { window, releaseAtMs: retryAtMs, retryAtMs })
-  );
+  return createRefusedDecision(statusAt(state, share, now), { window, releaseAtMs: retryAtMs, retryAtMs });
 }

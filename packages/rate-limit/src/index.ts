@@ -10,7 +10,6 @@ export { BAN_DURATIONS_MS } from './algorithm.ts';
 export { countBans } from './bans.ts';
 export { type Channels, channelsOf } from './channels.ts';
 export { connectRedis, type RedisConnectionOptions, type RedisLocation } from './connect-redis.ts';
-export { refusalByBan } from './decision.ts';
 export { type UnfitEviction, watchEviction } from './eviction.ts';
 export { type HeaderSource, RATE_LIMIT_HEADERS, rateLimitHeaders } from './headers.ts';
 export { InProcessLimiter, type InProcessLimiterOptions } from './in-process-limiter.ts';

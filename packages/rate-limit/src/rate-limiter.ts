@@ -77,7 +77,6 @@ export interface SubjectBan extends Ban {
 
 /** The result of {@link RateLimiter.peek}. */
 export interface RateLimitSnapshot extends RateLimitStatus {
-  readonly outcome: 'snapshot';
   /** Refusals that count towards a ban at this moment. */
   readonly refusals: number;
   /** The ban in force. */

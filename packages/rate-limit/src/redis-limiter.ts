@@ -130,7 +130,7 @@ export class RedisLimiter {
 export function snapshotOf(row: Row, subject: Subject): RateLimitSnapshot {
   const [, atMs, minute, day, [refusals, level, untilMs]] = row;
   const ban = untilMs > atMs ? { untilMs, level } : undefined;
-  return { outcome: 'snapshot', ...statusOf(subject, atMs, minute, day), refusals, ban };
+  return { ...statusOf(subject, atMs, minute, day), refusals, ban };
 }
 
 /** @internal exported for tests */

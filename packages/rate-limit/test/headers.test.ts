@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  rateLimitHeaders as headersOf,
-  RATE_LIMIT_HEADERS,
-  type RateLimitDecision,
-  type RateLimitSnapshot,
-} from '../src/index.ts';
+import { rateLimitHeaders as headersOf, RATE_LIMIT_HEADERS, type RateLimitDecision } from '../src/index.ts';
 
 const T0 = 1_700_000_000_000;
 const minute = { limit: 60, used: 55, remaining: 5, resetAtMs: T0 + 12_345 };
@@ -105,30 +100,10 @@ describe('a refused request', () => {
   });
 });
 
-describe('a snapshot', () => {
-  const snapshot: RateLimitSnapshot = {
-    outcome: 'snapshot',
-    atMs: T0,
-    minute: { ...minute, remaining: 0 },
-    day: undefined,
-    refusals: 0,
-    ban: undefined,
-  };
-
-  test('has no Retry-After', () => {
-    expect(headersOf(snapshot)).not.toHaveProperty('retry-after');
-  });
-
-  test('of a banned key shows what a refusal by the ban shows', () => {
-    const banned = { ...snapshot, minute, day, ban: { untilMs: T0 + 180_000, level: 2 } };
-    expect(headersOf(banned)).toEqual({
-      'x-ratelimit-limit': 60,
-      'x-ratelimit-remaining': 0,
-      'x-ratelimit-reset': T0 / 1000 + 180,
-      'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
-      ratelimit: '"minute";r=0;t=180, "day";r=0;t=180',
-    });
-  });
+test('a status that is no decision has no Retry-After, even where nothing remains', () => {
+  const status = { outcome: 'last known', atMs: T0, minute: { ...minute, remaining: 0 }, day } as const;
+  expect(headersOf(status)).toMatchObject({ 'x-ratelimit-remaining': 0, 'x-ratelimit-reset': T0 / 1000 + 13 });
+  expect(headersOf(status)).not.toHaveProperty('retry-after');
 });
 
 test('every header that is written is named, so that browsers may be let read it', () => {
