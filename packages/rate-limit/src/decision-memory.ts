@@ -15,6 +15,8 @@ interface Remembered {
   readonly learnedAtMs: number;
 }
 
+const NOTHING = { decision: undefined, learnedAtMs: 0 };
+
 /** The last decision of Redis on each subject: who goes on although it was refused costs Redis nothing. */
 export class DecisionMemory {
   readonly #last = new SubjectCache<Remembered>();
@@ -34,7 +36,7 @@ export class DecisionMemory {
    * unknown caller has used up its minute. Requests of other known callers must be counted, because refusals count.
    */
   refusalInForce(subject: Subject): RateLimitRefusal | undefined {
-    const { decision, learnedAtMs = 0 } = this.#last.get(subject) ?? {};
+    const { decision, learnedAtMs } = this.#last.get(subject) ?? NOTHING;
     if (decision === undefined || decision.outcome === 'admitted') return undefined;
     const elapsedMs = this.#nowMs() - learnedAtMs;
     const refusesAll =
@@ -47,7 +49,7 @@ export class DecisionMemory {
 
   /** The last status. Nothing is added to what remained until all used units must have left the window. */
   statusOf(subject: Subject): RateLimitStatus {
-    const { decision, learnedAtMs = this.#nowMs() } = this.#last.get(subject) ?? {};
+    const { decision, learnedAtMs } = this.#last.get(subject) ?? NOTHING;
     const elapsedMs = this.#nowMs() - learnedAtMs;
     const atMs = (decision?.atMs ?? learnedAtMs) + elapsedMs;
     const useOf = (name: WindowName): WindowUse => {
