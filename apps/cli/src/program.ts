@@ -19,9 +19,9 @@ Environment:
   DATABASE_URL, REDIS_URL   As for the server; also DATABASE_URL_FILE and
                             REDIS_URL_FILE, which name a file
   REDIS_PREFIX, MIGRATE     As for the server
-  DATA_DIR                  Folder of the embedded database, which is used
-                            without DATABASE_URL (default: .data), but not in
-                            production
+  DATA_DIR                  Data folder of a running server, whose embedded
+                            database is used without DATABASE_URL (default:
+                            .data)
 
 Examples:
   petstore keys create --plan pro --name "till 3" --expires 90d

@@ -19,7 +19,6 @@ export async function runProcess(environment: Environment, checkout = process.cw
     stdout: openStandardOutput(),
     stderr: process.stderr,
     onSignal(receive) {
-      // If we started a database, its guard ends it with this process.
       const end = (code: number) => receive() && process.exit(code);
       for (const [signal, code] of Object.entries(EXIT_CODES)) process.on(signal, () => end(code));
       watchLaunchers(environment, () => end(EXIT_CODES.SIGTERM));

@@ -37,7 +37,7 @@ export async function run(invocation: Invocation): Promise<ExitCode> {
     interruption,
     stdin,
     userFolder: workingFolder,
-    withSession: (work, options) => runOnSession({ environment, home: findHome(invocation), output }, work, options),
+    withSession: (work, options) => runOnSession({ environment, home: findHome(invocation) }, work, options),
   };
   try {
     await runCommand(invocation, context);

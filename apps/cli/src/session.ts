@@ -1,8 +1,7 @@
 import type { Persistence } from '@petstore/persistence';
-import { type DatabaseUrls, type Environment, findEmbeddedRedis, openEmbeddedPostgres } from '@petstore/runtime';
+import { type Environment, findEmbeddedPostgres, findEmbeddedRedis } from '@petstore/runtime';
 import type { StorageSettings } from '@petstore/runtime/settings';
 import { CommandError } from './errors.ts';
-import type { Output } from './output.ts';
 
 /** The resources of a command, the same as those of a server with these settings. */
 export interface Session {
@@ -11,8 +10,6 @@ export interface Session {
 }
 
 export interface SessionOptions {
-  /** Whether an embedded database is created if there is none, for commands that add data. @default false */
-  readonly mayCreate?: boolean;
   /** Whether the database is used without migrating it. @default false */
   readonly isUnprepared?: boolean;
   /** Whether Redis is needed as well; without Redis, the database is not opened in vain. @default false */
@@ -27,39 +24,30 @@ export interface SessionPlace {
   readonly environment: Environment;
   /** The folder to which DATA_DIR is relative. */
   readonly home: string;
-  readonly output: Pick<Output, 'message'>;
 }
 
 /**
- * Runs work on the database of the settings. An embedded database is shared with a server that runs it, or started.
+ * Runs work on the database of the settings, or without DATABASE_URL on that of the server that runs on the data folder.
  *
- * @throws RuntimeError if there is no database, and none may be created
+ * @throws RuntimeError if no server does
  * @throws CommandError if Redis is needed and not set
  */
 export async function runOnSession<Value>(
-  { environment, home, output }: SessionPlace,
+  { environment, home }: SessionPlace,
   work: (session: Session) => Promise<Value>,
-  { mayCreate = false, isUnprepared = false, needsRedis = false }: SessionOptions = {},
+  { isUnprepared = false, needsRedis = false }: SessionOptions = {},
 ): Promise<Value> {
-  const { connectTimeoutMs, isProduction, readStorageSettings } = await import('@petstore/runtime/settings');
+  const { connectTimeoutMs, readStorageSettings } = await import('@petstore/runtime/settings');
   const stored = readStorageSettings(environment, home);
-  const mayBeEmbedded = stored.redis === undefined && !isProduction(environment); // as for a server
-  const embeddedRedis = mayBeEmbedded ? await findEmbeddedRedis(stored.dataFolder, stored.databaseUrls) : undefined;
+  const { dataFolder, databaseUrls } = stored;
+  const databaseUrl = databaseUrls ?? (await findEmbeddedPostgres(dataFolder));
+  const embeddedRedis = databaseUrls === undefined ? await findEmbeddedRedis(dataFolder) : undefined;
   const settings = { ...stored, redis: stored.redis ?? embeddedRedis };
   if (needsRedis) redisOf(settings);
   await import('./failures.ts'); // loaded now: the files may be replaced before a long command fails
   await using resources = new AsyncDisposableStack();
-  let databaseUrl: string | DatabaseUrls | undefined = settings.databaseUrls;
-  if (databaseUrl === undefined) {
-    const embedded = await openEmbeddedPostgres(settings.dataFolder, {
-      mayCreate,
-      onCreate: () => output.message(`DATABASE_URL is not set: creating a database in ${settings.dataFolder}.`),
-    });
-    resources.defer(() => embedded.release());
-    databaseUrl = embedded.url;
-  }
   const { openPersistence } = await import('@petstore/persistence');
-  const patienceMs = (settings.databaseUrls && connectTimeoutMs(settings.databaseUrls)) ?? PATIENCE_MS;
+  const patienceMs = (databaseUrls && connectTimeoutMs(databaseUrls)) ?? PATIENCE_MS;
   const persistence = resources.use(openPersistence({ databaseUrl, patienceMs }));
   const { migrations, sequences } = persistence;
   if (!isUnprepared) {
@@ -74,6 +62,6 @@ export function redisOf({ redis }: StorageSettings): NonNullable<StorageSettings
   if (redis !== undefined) return redis;
   throw new CommandError(
     'there is no Redis: limits are kept in the memory of each server, which this command cannot read. ' +
-      'Set REDIS_URL, for the servers too; or, for a trial, start a server with these settings on a machine with redis-server',
+      'Set REDIS_URL, for the servers too; or, for a trial, start a server without DATABASE_URL on a machine with redis-server',
   );
 }

@@ -4,7 +4,7 @@ import { createAuthenticator } from '@petstore/api';
 import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { createReference } from '@petstore/reference';
-import { readCommit } from '@petstore/runtime';
+import { claimDataFolder, readCommit } from '@petstore/runtime';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
@@ -78,15 +78,17 @@ export async function startServer(
   settings: Settings,
   { recordsSpans, onFatal, signal }: StartOptions,
 ): Promise<RunningServer> {
-  const { host, port, reusePort, dataFolder } = settings;
+  const { host, port, dataFolder } = settings;
   // Disposes of what has been started, in reverse order: when a later step fails, or when the server is closed.
   await using resources = new AsyncDisposableStack();
   const logger = await createLogger(settings);
   logLibraryOutput(logger);
   // Tracing is loaded only if spans are recorded; otherwise no request passes through it.
   if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
-  // An occupied port is detected before an embedded database is made in vain.
-  if (settings.databaseUrls === undefined && !reusePort) await assertPortIsFree({ host, port, setting: 'PORT' });
+  // Another server on the data folder may have to end first. An occupied port is detected before a database is made in vain.
+  const place = settings.databaseUrls ?? resources.use(await claimDataFolder(dataFolder, signal));
+  const isEmbedded = place !== settings.databaseUrls;
+  if (isEmbedded) await assertPortIsFree({ host, port, setting: 'PORT' });
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
   const health = new Health();
@@ -96,7 +98,7 @@ export async function startServer(
   const adminUrl = await openAdminListener(settings, { health, registry, logger }, resources);
 
   // Storage: orders and keys in PostgreSQL, limits in Redis.
-  const backends = await openBackends(settings, { logger, signal }, resources);
+  const backends = await openBackends(place, settings, { logger, signal }, resources);
   signal.throwIfAborted();
   const persistence = resources.use(
     openPersistence({
@@ -135,10 +137,7 @@ export async function startServer(
     async prepare() {
       await prepareSchema();
       await sequences.align();
-      // With REUSE_PORT several servers may start on one data folder.
-      await backends.embedded?.exclusively(async () => {
-        demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });
-      });
+      if (isEmbedded) demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });
     },
     onChange: logChanges(logger),
     onFatal,
@@ -189,7 +188,7 @@ export async function startServer(
     await app.close();
     clearTimeout(cutOff);
   });
-  await listenOn(app, { host, port, reusePort, setting: 'PORT' });
+  await listenOn(app, { host, port, setting: 'PORT' });
   addHttpMetrics(registry, app.traffic);
   logFailedAccepts(app.server, logger);
   const boundPort = portOf(app.server);

@@ -1,19 +1,12 @@
 import { resolve } from 'node:path';
 import type { Environment } from '@petstore/runtime';
-import {
-  isProduction,
-  readSettings as readValues,
-  type SettingValues,
-  settingsSchema,
-} from '@petstore/runtime/settings';
+import { readSettings as readValues, type SettingValues, settingsSchema } from '@petstore/runtime/settings';
 
 /** The server's settings: those of the schema, and values that follow from several of them. */
 export interface Settings extends SettingValues {
   /** An absolute path. */
   readonly dataFolder: string;
   readonly adminPort: number;
-  /** Whether a server without REDIS_URL may run the machine's Redis for itself. */
-  readonly mayRunRedis: boolean;
   readonly shutdownTimeoutMs: number;
   readonly logFormat: NonNullable<SettingValues['logFormat']>;
   /** Whether the server prints its addresses for people once it serves. */
@@ -39,7 +32,6 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     ...values,
     dataFolder: resolve(workingFolder, values.dataFolder),
     adminPort: values.adminPort ?? (port === 0 ? 0 : port + 1),
-    mayRunRedis: !isProduction(environment),
     shutdownTimeoutMs: values.shutdownTimeoutMs ?? shutdownDelayMs + SHUTDOWN_MS,
     logFormat: values.logFormat ?? usualFormat,
     // A start without settings is probably a first try, perhaps with its output in a file.

@@ -23,12 +23,10 @@ function problemsOf(environment: Record<string, string>): string[] {
 const DEFAULTS: Settings = {
   host: '127.0.0.1',
   port: 3000,
-  reusePort: false,
   adminPort: 3001,
   adminHost: '127.0.0.1',
   databaseConnections: 16,
   redisPrefix: '',
-  mayRunRedis: true,
   dataFolder: '/srv/shop/.data',
   corsOrigins: [],
   trustProxy: false,
@@ -91,7 +89,6 @@ test.each<[Record<string, string>, Partial<Settings>]>([
     { port: 65_535, adminPort: 9000 },
   ],
   [{ PORT: '8080', ADMIN_PORT: '0' }, { adminPort: 0 }],
-  [{ REUSE_PORT: 'on', REDIS_URL: 'redis://cache' }, { reusePort: true }],
   [{ HOST: 'fe80::1%eth0' }, { host: 'fe80::1%eth0' }],
   [{ HOST: '::1' }, { host: '::1', adminHost: '127.0.0.1' }],
   [{ ADMIN_HOST: '10.0.0.7' }, { host: '127.0.0.1', adminHost: '10.0.0.7' }],
@@ -238,7 +235,6 @@ describe('a wrong value is named, with what is expected', () => {
     ['SHUTDOWN_DELAY', ['5', '-1s', '500ms', '2h', 'soon']],
     ['SHUTDOWN_TIMEOUT', ['0s', '10', '2h']],
     ['EVENTS_RETENTION', ['0s', '30', '500ms', '1.5h', '-1d', '36501d', '2w', 'forever']],
-    ['REUSE_PORT', ['yes', 'true', '1', 'ON']],
     ['PETS_SUNSET_AT', ['soon', '2027-02-30', '2027-06-30T12:00', '30.06.2027']],
     ['LOG_LEVEL', ['loud', 'INFO']],
     ['LOG_FORMAT', ['xml']],
@@ -305,9 +301,6 @@ describe('a wrong value is named, with what is expected', () => {
   test('several servers need a Redis in which they count together', () => {
     expect(problemsOf({ INSTANCES: '2' })).toEqual([
       'INSTANCES is 2, and several servers need one Redis to count limits together; set REDIS_URL',
-    ]);
-    expect(problemsOf({ REUSE_PORT: 'on' })).toEqual([
-      'REUSE_PORT is on, and several servers need one Redis to count limits together; set REDIS_URL',
     ]);
   });
 

@@ -1,9 +1,10 @@
 export { readCommit } from './commit.ts';
-export { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.ts';
+export { claimDataFolder } from './embedded/claim-data-folder.ts';
+export type { DataFolder } from './embedded/data-folder.ts';
+export { findEmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.ts';
 export { findEmbeddedRedis, openEmbeddedRedis } from './embedded/embedded-redis.ts';
 export { describeFileError, RuntimeError } from './errors.ts';
 export { watchLaunchers } from './process/launchers.ts';
-export { readNoFollow } from './process/no-follow.ts';
 export type { DatabaseUrls } from './settings/database-urls.ts';
 export { parseDurationMs } from './settings/duration.ts';
 export type { Environment } from './settings/read-settings.ts';

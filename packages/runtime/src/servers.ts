@@ -4,11 +4,11 @@ export {
   BUILTIN_LOCALE,
   type Cluster,
   createCluster,
+  findPostgresPrograms,
   type PostgresParameters,
   postgresProgram,
   SUPERUSER,
-} from './postgres/cluster.ts';
-export { findPostgresPrograms } from './postgres/postgres-programs.ts';
-export { findExecutable } from './process/find-executable.ts';
-export { runTool, type ServerProgram, tryToStart } from './process/server-process.ts';
+} from './embedded/postgres-cluster.ts';
+export { findExecutable, REDIS_STARTER, UNPACKED_REDIS_FOLDER } from './process/find-executable.ts';
+export { type ServerProgram, startServer } from './process/server-process.ts';
 export { findUnprivilegedUser, type UnprivilegedUser } from './process/unprivileged-user.ts';

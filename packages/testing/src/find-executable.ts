@@ -1,5 +1,7 @@
-import { join, resolve } from 'node:path';
-import { findExecutable as find } from '@petstore/runtime/servers';
+import { join } from 'node:path';
+import { findExecutable as find, REDIS_STARTER, UNPACKED_REDIS_FOLDER } from '@petstore/runtime/servers';
+
+export { REDIS_STARTER, UNPACKED_REDIS_FOLDER } from '@petstore/runtime/servers';
 
 /** Folders that the PATH of a service often lacks. */
 const USUAL_FOLDERS = ['/usr/local/bin', '/usr/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'];
@@ -17,12 +19,6 @@ export const CHROMIUM_PROGRAMS: readonly string[] = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
-
-/** The folder in which the test command keeps a Redis server of its own, on a machine that has none: `tooling/test`. */
-export const UNPACKED_REDIS_FOLDER: string = resolve(import.meta.dirname, '../../../node_modules/.cache/redis');
-
-/** In that folder, starts the server with the libraries that were unpacked with it. */
-export const REDIS_STARTER = 'start-redis-server';
 
 /** The server to test with: PETSTORE_TEST_REDIS, else the machine's Redis, else the unpacked one, else the machine's Valkey. */
 export function findRedis(): string | undefined {

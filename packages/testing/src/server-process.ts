@@ -2,35 +2,32 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RuntimeError } from '@petstore/runtime';
-import { runTool, type ServerProgram, tryToStart } from '@petstore/runtime/servers';
+import { type ServerProgram, startServer as startOnce } from '@petstore/runtime/servers';
 
 const START_ATTEMPTS = 20;
 const ATTEMPT_PAUSE_MS = 250;
 const STOP_GRACE_MS = 5_000;
 
-/** Starts a server. @throws RuntimeError if the start fails */
+/** Starts a server; again if its port was taken in the meantime. @throws RuntimeError of the last attempt */
 export async function startServer(program: ServerProgram): Promise<ChildProcess> {
-  for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-    const server = await tryToStart(program);
-    if (server !== undefined) return server;
-    await sleep(ATTEMPT_PAUSE_MS);
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(program);
+    } catch (error) {
+      if (attempt === START_ATTEMPTS) throw error;
+      await sleep(ATTEMPT_PAUSE_MS);
+    }
   }
-  throw new RuntimeError(`${program.name} did not start in ${START_ATTEMPTS} attempts`);
 }
 
 const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
 
 /** Stops a server in order, frozen or not; by force if that takes longer than 5 s. */
-export async function stopServer(
-  server: ChildProcess,
-  { stopCommand, user }: Pick<ServerProgram, 'stopCommand' | 'user'>,
-): Promise<void> {
+export async function stopServer(server: ChildProcess, { stopSignal }: ServerProgram): Promise<void> {
   if (!isRunning(server)) return;
   const exit = once(server, 'exit');
   signalTree(server, 'SIGCONT'); // a frozen process obeys only SIGKILL
-  if (stopCommand === undefined) server.kill('SIGTERM');
-  else await runTool(stopCommand, user).catch(() => {}); // it may have ended, or have no lock file yet
+  server.kill(stopSignal);
   const timer = setTimeout(() => signalTree(server, 'SIGKILL'), STOP_GRACE_MS);
   await exit;
   clearTimeout(timer);

@@ -106,9 +106,8 @@ async function createKey({ withSession, output }: CommandContext, flags: CreateF
   const text = generateApiKeyText('live', id, randomBytes);
   const kind = flags.internal ? 'internal' : 'external';
   const newKey = { id, name, kind, readOnly, plan, createdAt: new Date(), ...(expiresAt && { expiresAt }) } as const;
-  const key = await withSession(
-    ({ persistence }) => persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as),
-    { mayCreate: true },
+  const key = await withSession(({ persistence }) =>
+    persistence.keyAdministration.createKey(newKey, hashApiKeyText(text), flags.as),
   );
   await printKeyText(output, key, text, flags);
 }

@@ -49,7 +49,7 @@ async function migrate({ withSession, interruption, output }: CommandContext, { 
       }
       throw new CommandError('the schema is not changed, because MIGRATE is off; set MIGRATE=on');
     },
-    { mayCreate: true, isUnprepared: true },
+    { isUnprepared: true },
   );
   if (json) await output.writeJson({ applied });
   else output.message(applied.length === 0 ? 'The database is up to date.' : `Applied ${applied.join(', ')}.`);

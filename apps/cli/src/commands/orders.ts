@@ -60,28 +60,25 @@ async function generateOrders({ interruption, withSession, output }: CommandCont
   const { Progress } = await import('../progress.ts');
   interruption.setOutcome('Nothing was generated.');
   const summaryOf = (generated: number) => `${generated.toLocaleString('en')} generated.`;
-  const inserted = await withSession(
-    async ({ persistence }) => {
-      const progress = new Progress(output, 'generated', count);
-      const generated = await persistence.orders.generateOrders({
-        count,
-        seed,
-        now: new Date(),
-        origin: { actor },
-        onProgress(done) {
-          progress.advance(done);
-          if (done === count) progress.awaits('recording them'); // as events
-        },
-        onCommit() {
-          progress.awaits('committing');
-          interruption.beginCommit();
-        },
-      });
-      interruption.setOutcome(summaryOf(generated));
-      return generated;
-    },
-    { mayCreate: true },
-  );
+  const inserted = await withSession(async ({ persistence }) => {
+    const progress = new Progress(output, 'generated', count);
+    const generated = await persistence.orders.generateOrders({
+      count,
+      seed,
+      now: new Date(),
+      origin: { actor },
+      onProgress(done) {
+        progress.advance(done);
+        if (done === count) progress.awaits('recording them'); // as events
+      },
+      onCommit() {
+        progress.awaits('committing');
+        interruption.beginCommit();
+      },
+    });
+    interruption.setOutcome(summaryOf(generated));
+    return generated;
+  });
   await (json ? output.writeJson({ inserted }) : output.write(`${summaryOf(inserted)}\n`));
 }
 

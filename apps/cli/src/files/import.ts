@@ -65,7 +65,7 @@ export async function runImport<Value>(
   };
 
   interruption.setOutcome('Nothing was imported.');
-  const result = await withSession(importRecords, { mayCreate: true });
+  const result = await withSession(importRecords);
   const isRefused = result.rejectedCount > 0 && !skipBad;
   if (json) await output.writeJson(reportOf(result));
   else {

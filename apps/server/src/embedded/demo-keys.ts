@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type ApiKeyId,
@@ -10,7 +10,6 @@ import {
   type PlanName,
   type RandomBytes,
 } from '@petstore/domain';
-import { readNoFollow } from '@petstore/runtime';
 
 /** A key that may be shown to the person who started the server. */
 export interface DemoKey {
@@ -42,7 +41,7 @@ export const demoKeysFile = (dataFolder: string): string => join(dataFolder, 'de
  */
 export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | undefined {
   try {
-    return JSON.parse(readNoFollow(demoKeysFile(dataFolder)));
+    return JSON.parse(readFileSync(demoKeysFile(dataFolder), 'utf8'));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
@@ -52,8 +51,8 @@ export function readDemoKeys(dataFolder: string): readonly StoredDemoKey[] | und
 /** Writes the file as the last, atomic step of a first start. A start that is interrupted earlier is repeated. */
 export function writeDemoKeys(dataFolder: string, keys: readonly StoredDemoKey[]): void {
   const file = demoKeysFile(dataFolder);
-  rmSync(`${file}.new`, { force: true });
-  writeFileSync(`${file}.new`, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' }); // follows no link
+  rmSync(`${file}.new`, { force: true }); // its mode would stay
+  writeFileSync(`${file}.new`, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
 

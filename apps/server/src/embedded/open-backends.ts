@@ -1,6 +1,6 @@
 import {
   type DatabaseUrls,
-  type EmbeddedPostgres,
+  type DataFolder,
   openEmbeddedPostgres,
   openEmbeddedRedis,
   type RedisTarget,
@@ -11,8 +11,6 @@ import type { Settings } from '../settings.ts';
 /** The places of the data and the limits. */
 export interface Backends {
   readonly databaseUrls: readonly string[];
-  /** `undefined` if the settings name a database. */
-  readonly embedded: EmbeddedPostgres | undefined;
   /** `undefined`: limits are counted in this process. */
   readonly redis: RedisTarget | undefined;
   /** Both are for people, and contain no password. */
@@ -28,49 +26,51 @@ export interface OpenOptions {
 /**
  * Locates PostgreSQL and Redis by the settings, or starts the embedded ones, which stop when the resources are disposed of.
  *
+ * @param place DATABASE_URL; or, if that is not set, the data folder that this server has claimed
  * @throws RuntimeError, with a message of one line, if PostgreSQL cannot be started
  */
 export async function openBackends(
+  place: DatabaseUrls | DataFolder,
   settings: Settings,
   options: OpenOptions,
   resources: AsyncDisposableStack,
 ): Promise<Backends> {
-  // PostgreSQL comes first: it refuses a second server on its folder.
-  const { databaseUrls, embedded, database } = await openPostgres(settings, options, resources);
-  const redis = settings.redis ?? (settings.mayRunRedis ? await openRedis(settings, options, resources) : undefined);
-  const description = { database, limits: describeLimits(redis, settings) };
-  return { databaseUrls, embedded, redis, description };
+  if (!('socketFolder' in place)) {
+    const description = { database: describeDatabase(place), limits: describeLimits(settings.redis, settings) };
+    return { databaseUrls: place, redis: settings.redis, description };
+  }
+  const databaseUrl = await openPostgres(place, options, resources);
+  const redis = settings.redis ?? (await openRedis(place, options, resources));
+  const description = {
+    database: `embedded PostgreSQL in ${settings.dataFolder}`,
+    limits: describeLimits(redis, settings),
+  };
+  return { databaseUrls: [databaseUrl], redis, description };
 }
 
 async function openPostgres(
-  { dataFolder, databaseUrls, reusePort }: Settings,
+  dataFolder: DataFolder,
   { logger, signal }: OpenOptions,
   resources: AsyncDisposableStack,
-) {
-  if (databaseUrls !== undefined) {
-    return { databaseUrls, embedded: undefined, database: describeDatabase(databaseUrls) };
-  }
+): Promise<string> {
   logger.info('starting the embedded PostgreSQL; the first start takes a few seconds');
-  const embedded = await openEmbeddedPostgres(dataFolder, {
-    server: reusePort ? 'shared' : 'alone',
-    signal,
-    onEnd: () =>
-      logger.error('the embedded PostgreSQL was killed and is not restarted automatically: restart this server'),
-  });
-  resources.defer(() => embedded.release());
-  return { databaseUrls: [embedded.url], embedded, database: `embedded PostgreSQL in ${dataFolder}` };
+  const onEnd = () =>
+    logger.error('the embedded PostgreSQL was killed and is not restarted automatically: restart this server');
+  const postgres = await openEmbeddedPostgres(dataFolder, onEnd, signal);
+  resources.defer(() => postgres.stop());
+  return postgres.url;
 }
 
 /** Without it, limits are counted in this process. */
 async function openRedis(
-  { dataFolder, databaseUrls }: Settings,
+  dataFolder: DataFolder,
   { logger, signal }: OpenOptions,
   resources: AsyncDisposableStack,
-) {
+): Promise<RedisTarget | undefined> {
   try {
-    const embedded = await openEmbeddedRedis(dataFolder, { databaseUrls, signal });
-    resources.defer(async () => embedded?.release());
-    return embedded?.target;
+    const redis = await openEmbeddedRedis(dataFolder, signal);
+    resources.defer(async () => redis?.stop());
+    return redis?.target;
   } catch (error) {
     signal.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);

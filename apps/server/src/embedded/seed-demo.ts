@@ -16,7 +16,7 @@ export interface SeedOptions {
 
 /**
  * Fills an embedded database at its first start: adds pets and orders if there are no orders yet. Makes a demo key for
- * each plan, and a read-only one, if the server may have them, and otherwise revokes them. Only one server may do so at a time.
+ * each plan, and a read-only one, if the server may have them, and otherwise revokes them.
  *
  * @returns the demo keys that are valid now, each with its present plan
  */
@@ -68,7 +68,7 @@ async function findValidKeys(
   });
 }
 
-/** Orders may have been imported before the first start of a server. */
+/** They may have been added by a first start that was interrupted. */
 async function hasOrders({ orders }: Persistence): Promise<boolean> {
   const { orders: found } = await orders.findOrders({ filter: {}, limit: 1 });
   return found.length > 0;

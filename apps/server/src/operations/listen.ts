@@ -9,8 +9,6 @@ export interface ListenAddress {
   readonly host: string;
   /** 0 selects a free port. */
   readonly port: number;
-  /** Whether other servers may listen on the same port. @default false */
-  readonly reusePort?: boolean;
   /** The setting to change if the port is not available. */
   readonly setting: 'PORT' | 'ADMIN_PORT';
 }
@@ -21,11 +19,10 @@ export interface ListenAddress {
  * @throws RuntimeError (as a rejection) for a fault that the operator can fix
  */
 export async function listenOn(app: Pick<FastifyInstance, 'listen'>, address: ListenAddress): Promise<void> {
-  const { host, port, reusePort = false } = address;
+  const { host, port } = address;
   try {
     // Only one address of a name is used: for `localhost`, Fastify would listen on each, with servers that it does not show.
-    const options = { host: (await lookup(host)).address, port, reusePort }; // reusePort: not yet in Fastify's types
-    await app.listen(options);
+    await app.listen({ host: (await lookup(host)).address, port });
   } catch (error) {
     throw explainListenError(error, address);
   }
@@ -87,19 +84,13 @@ export async function assertPortIsFree(address: ListenAddress): Promise<void> {
 }
 
 /** Turns a fault that the operator can fix into one line that says how. */
-function explainListenError(error: unknown, { host, port, reusePort, setting }: ListenAddress): unknown {
+function explainListenError(error: unknown, { host, port, setting }: ListenAddress): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const hostSetting = setting === 'PORT' ? 'HOST' : 'ADMIN_HOST';
   switch (code) {
-    case 'EADDRINUSE': {
-      const use = reusePort ? 'in use by a process that does not share it (REUSE_PORT=on, same user)' : 'in use';
+    case 'EADDRINUSE':
       return new RuntimeError(
-        `Port ${port} of ${host} is ${use}. Stop the process that uses it, or set ${setting} to another.`,
-      );
-    }
-    case 'ENOTSUP':
-      return new RuntimeError(
-        'REUSE_PORT is on, but this system does not allow several servers on one port. Set it to off.',
+        `Port ${port} of ${host} is in use. Stop the process that uses it, or set ${setting} to another.`,
       );
     case 'EACCES':
       return new RuntimeError(

@@ -13,10 +13,10 @@ export type ExitCode = 0 | 1 | 2;
 const BREAK_OFF_MS = 9_000;
 
 /**
- * How long before the end of SHUTDOWN_TIMEOUT the process exits, in milliseconds. Guards then stop embedded servers that
- * still run.
+ * How long before the end of SHUTDOWN_TIMEOUT the process exits, in milliseconds. Embedded servers that still run are told
+ * to end when it exits.
  */
-const GUARDS_MS = 1_000;
+const EXIT_MARGIN_MS = 1_000;
 
 /** Serves until a signal or a fatal error. Errors are printed on standard error. */
 export async function runServer(environment: Environment): Promise<ExitCode> {
@@ -43,7 +43,7 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
       isTerminal: process.stdout.isTTY === true,
     });
     const { shutdownTimeoutMs } = settings;
-    deadlineMs = Math.max(shutdownTimeoutMs - GUARDS_MS, shutdownTimeoutMs * 0.9);
+    deadlineMs = Math.max(shutdownTimeoutMs - EXIT_MARGIN_MS, shutdownTimeoutMs * 0.9);
     // Imported here: signals are obeyed while it loads.
     const { startServer } = await import('../compose.ts');
     const server = await startServer(settings, {

@@ -91,8 +91,8 @@ describe('a DATA_DIR that cannot be written to is reported in one line', () => {
   test('because its parent is read-only', async () => {
     using folder = useDataFolder();
     mkdirSync(folder.path);
-    chmodSync(folder.path, 0o555); // read-only but for root, for whom /proc is
-    const closed = process.getuid?.() === 0 ? '/proc/petstore' : join(folder.path, 'data');
+    chmodSync(folder.path, 0o555); // read-only but for root, for whom /sys is
+    const closed = process.getuid?.() === 0 ? '/sys/petstore' : join(folder.path, 'data');
     await using server = new SpawnedServer(closed);
     await expectRefusal(server, 1, /^petstore: The data folder .+ cannot be written to/);
   });

@@ -26,7 +26,7 @@ export class SpawnedServer implements AsyncDisposable {
   stderr = '';
 
   /**
-   * @param environment replaces all of the test's own: without PATH, no Redis of the machine is run. Ports are free ones
+   * @param environment replaces all of the test's own: without PATH, only a Redis that the tests unpacked is run. Ports are free ones
    *   unless it names them, and no operation is sunset whenever the tests run
    * @param main the file to run. @default the server of this tree
    */
@@ -114,10 +114,16 @@ export class SpawnedServer implements AsyncDisposable {
     return { code, signal: endedBy, afterMs: performance.now() - sentAtMs };
   }
 
-  /** The processes that the server started and that still run. */
+  /** The embedded servers that run on the data folder: PostgreSQL, and Redis if this machine has one. */
   children(): number[] {
-    const file = join(this.#dataFolder, 'postgres', 'postmaster.pid');
-    return existsSync(file) ? [Number(readFileSync(file, 'utf8').split('\n')[0])].filter(isRunning) : [];
+    const [postgres] = this.#readData('postgres/postmaster.pid').split('\n');
+    const [redis] = [...this.#readData('redis.log').matchAll(/, pid=(\d+), just started/g)].slice(-1);
+    return [postgres, redis?.[1]].map(Number).filter((pid) => pid > 0 && isRunning(pid));
+  }
+
+  #readData(file: string): string {
+    const path = join(this.#dataFolder, file);
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,11 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
+
+/** The folder in which the test command unpacks a Redis server, on a machine that has none: `tooling/test`. */
+export const UNPACKED_REDIS_FOLDER: string = resolve(import.meta.dirname, '../../../../node_modules/.cache/redis');
+
+/** In that folder, starts the server with the libraries that were unpacked with it. */
+export const REDIS_STARTER = 'start-redis-server';
 
 /**
  * The first program with one of the names on PATH; a name with a slash is a path.

@@ -1,9 +1,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { RuntimeError } from '../errors.ts';
-import { openLog } from './no-follow.ts';
 import { type Command, commandAsUser, type UnprivilegedUser } from './unprivileged-user.ts';
 
 /** A server of another project, such as PostgreSQL or Redis. */
@@ -11,49 +11,46 @@ export interface ServerProgram {
   /** For messages. */
   readonly name: string;
   readonly command: Command;
-  /** Runs to stop it in order. @default it is sent SIGTERM */
-  readonly stopCommand?: Command;
   /** The user that runs it. `undefined`: the user of this process. */
   readonly user?: UnprivilegedUser | undefined;
   /** The path of its log. A start begins it again if it is larger than 1 MB. */
   readonly logFile: string;
   /** The text in its log that shows that it accepts connections. */
   readonly ready: RegExp;
-  /** Its standard input. @default 'ignore' */
-  readonly input?: 'ignore' | 'pipe';
+  /** Tells it to write its data, and to end without waiting for its clients. @default 'SIGTERM' */
+  readonly stopSignal?: NodeJS.Signals;
   /** Variables of its environment, besides PATH, LC_ALL and TZ. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
+/** How long the end of a server that was told to stop is waited for, in milliseconds. */
+export const STOP_TIMEOUT_MS = 5_000;
 const LOG_BYTES_MAX = 1_000_000;
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 5;
 
-/** A port was taken in the meantime; or another server started first, or is still ending. */
-const PASSING_FAILURE = /^$|Address already in use|lock file ".*" (?:already exists|is empty)|shared memory block/;
-
 /** Nothing is inherited: PGPORT, PGDATA or LC_ALL of the caller must not change how a server runs. */
 const SURROUNDINGS = { cwd: '/', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } };
 
-/** Runs a server's own tool as its user. @throws Error with what it printed, if it fails */
-export async function runTool(command: Command, user: UnprivilegedUser | undefined): Promise<string> {
+/** Runs a server's own tool as its user. @param input for its standard input @throws Error with what it printed, if it fails */
+export async function runTool(command: Command, user: UnprivilegedUser | undefined, input = ''): Promise<string> {
   const [file, ...args] = commandAsUser(command, user);
-  return (await promisify(execFile)(file, args, SURROUNDINGS)).stdout;
+  const running = promisify(execFile)(file, args, SURROUNDINGS);
+  running.child.stdin?.on('error', () => {}).end(input); // a tool that fails does not read to the end
+  return (await running).stdout;
 }
 
 /**
  * Starts a server, and waits until it accepts connections. It runs in a session of its own: Ctrl-C in a terminal does not
- * reach it, and it may outlive this process.
+ * reach it. It is told to end when this process exits, and outlives it only if this process is killed.
  *
- * @returns `undefined` if it has ended for a reason that is passing: another attempt may help
- * @throws RuntimeError, of one line, if it cannot start
- * @throws AbortError; it then goes on by itself, unless its input is a pipe, which is closed
+ * @throws RuntimeError, of one line, if it does not start
+ * @throws AbortError, once it has ended
  */
-export async function tryToStart(program: ServerProgram, signal?: AbortSignal): Promise<ChildProcess | undefined> {
-  const { name, logFile, user, ready } = program;
-  const log = openLog(logFile);
+export async function startServer(program: ServerProgram, signal?: AbortSignal): Promise<ChildProcess> {
+  const { name, logFile, ready, stopSignal } = program;
+  const log = fs.openSync(logFile, 'a+', 0o600);
   try {
-    if (user !== undefined) fs.fchownSync(log, user.uid, user.gid);
     if (fs.fstatSync(log).size > LOG_BYTES_MAX) fs.ftruncateSync(log);
     const { size: start } = fs.fstatSync(log);
     const readNews = () => {
@@ -63,29 +60,38 @@ export async function tryToStart(program: ServerProgram, signal?: AbortSignal): 
     };
     const server = spawnServer(program, log);
     const deadlineMs = performance.now() + START_TIMEOUT_MS;
-    while (server.exitCode === null && server.signalCode === null) {
-      const isLate = performance.now() > deadlineMs;
-      if (signal?.aborted || isLate) server.stdin?.end(); // its guard ends it
-      signal?.throwIfAborted();
-      if (ready.test(readNews())) return server;
-      if (isLate) server.kill('SIGKILL');
-      await sleep(POLL_MS);
+    for (; isRunning(server); await sleep(POLL_MS)) {
+      if (performance.now() > deadlineMs) server.kill('SIGKILL');
+      else if (signal?.aborted) server.kill(stopSignal);
+      else if (ready.test(readNews())) return server;
     }
-    if (server.exitCode === 0 || PASSING_FAILURE.test(readNews())) return undefined;
+    signal?.throwIfAborted();
     throw new RuntimeError(`${name} did not start: ${lastWords(readNews())} (its log: ${logFile})`);
   } finally {
     fs.closeSync(log);
   }
 }
 
-function spawnServer({ name, command, user, input = 'ignore', environment }: ServerProgram, log: number): ChildProcess {
+const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
+
+function spawnServer({ name, command, user, stopSignal, environment }: ServerProgram, log: number): ChildProcess {
   const [file, ...args] = commandAsUser(command, user);
   const env = { ...SURROUNDINGS.env, ...environment };
-  const server = spawn(file, args, { ...SURROUNDINGS, env, stdio: [input, log, log], detached: true });
+  const server = spawn(file, args, { ...SURROUNDINGS, env, stdio: ['ignore', log, log], detached: true });
   server.on('error', () => {}); // it then has no pid; or a signal could not be sent
   server.unref();
   if (server.pid === undefined) throw new RuntimeError(`${name} did not start: ${file} cannot be run.`);
+  const end = () => server.kill(stopSignal);
+  process.once('exit', end);
+  server.once('exit', () => process.off('exit', end));
   return server;
+}
+
+/** Waits for the end of a server that was told to stop, for 5 s at most. */
+export async function awaitExit(server: ChildProcess | undefined): Promise<void> {
+  if (server === undefined || !isRunning(server)) return;
+  server.ref(); // otherwise this process could end first
+  await once(server, 'exit', { signal: AbortSignal.timeout(STOP_TIMEOUT_MS) }).catch(() => server.unref());
 }
 
 /** The last error that a program has logged, except for errors that follow from a full disk. */

@@ -113,7 +113,7 @@ export const isProduction = (environment: Environment): boolean =>
 
 /** Conflicts between settings that are valid by themselves. `values` lacks settings that are invalid or not read. */
 function findConflicts(environment: Environment, values: Partial<SettingValues>): readonly string[] {
-  const { port, adminPort, instances = 1, reusePort = false, shutdownDelayMs = 0, shutdownTimeoutMs } = values;
+  const { port, adminPort, instances = 1, shutdownDelayMs = 0, shutdownTimeoutMs } = values;
   const isNamed = (variable: string) =>
     environment[variable] !== undefined || environment[`${variable}_FILE`] !== undefined;
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
@@ -124,10 +124,6 @@ function findConflicts(environment: Environment, values: Partial<SettingValues>)
     [
       instances > 1 && !isNamed('REDIS_URL'),
       `INSTANCES is ${instances}, and several servers need one Redis to count limits together; set REDIS_URL`,
-    ],
-    [
-      reusePort && !isNamed('REDIS_URL'),
-      'REUSE_PORT is on, and several servers need one Redis to count limits together; set REDIS_URL',
     ],
     [
       shutdownTimeoutMs !== undefined && shutdownTimeoutMs <= shutdownDelayMs,

@@ -54,12 +54,6 @@ export const settingsSchema = z.object({
     mustBe: 'a host name or an IP address, such as 127.0.0.1 or 0.0.0.0',
     meaning: 'address of the public listener; a name stands for its first address',
   }),
-  reusePort: setting('REUSE_PORT', values.onOrOff.prefault('off'), {
-    mustBe: 'on or off',
-    meaning:
-      '`on`: [several servers of this machine](operations.md#several-servers-on-one-machine) share `PORT`, each with ' +
-      'an `ADMIN_PORT` of its own',
-  }),
   adminPort: setting('ADMIN_PORT', values.port.optional(), {
     mustBe: 'a port, 0 to 65535 (0 takes a free one), other than PORT',
     meaning: 'port of the listener for health and metrics, which needs no key',
@@ -110,8 +104,8 @@ export const settingsSchema = z.object({
         'without /0, comma-separated, for a cluster, or redis+sentinel://host:26379,host:26379/master-name',
       meaning: 'Redis, Redis Cluster or Sentinels: [URLs, TLS, permissions](operations.md#redis)',
       unset:
-        "the machine's Redis or Valkey, run below `DATA_DIR` until the server ends, for evaluation; in production, or if " +
-        'the machine has none, limits in the process',
+        "without `DATABASE_URL` the machine's Redis or Valkey, run below `DATA_DIR` until the server ends, for evaluation; " +
+        'otherwise, or if the machine has none, limits in the process',
       isSecret: true,
     },
   ),

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,7 +13,7 @@ export const ORDINARY_USER = process.getuid?.() === 0 ? 65_534 : undefined;
 
 export const PROGRAM = join(import.meta.dirname, 'use-data-folder.ts');
 
-/** What a user says of PostgreSQL. */
+/** What a server says of its PostgreSQL. */
 interface Said {
   readonly url: string;
   readonly pid: number;
@@ -21,15 +21,18 @@ interface Said {
   readonly ended?: boolean;
 }
 
-/** A process that uses the PostgreSQL below a data folder until it is stopped. */
-export class User implements AsyncDisposable {
+/** A process that has the PostgreSQL below a data folder, until it is stopped. */
+export class Server implements AsyncDisposable {
   readonly process: ChildProcess;
   readonly #lines: AsyncIterator<string>;
 
-  /** @param uid whom to run as, where the tests run as root; the checkout may be closed to them */
-  constructor(folder: string, roles: readonly string[] = [], uid?: number) {
+  /**
+   * @param role `exits`: ends at once, without stopping PostgreSQL
+   * @param uid whom to run as, where the tests run as root; the checkout may be closed to them
+   */
+  constructor(folder: string, { role = '', uid }: { role?: 'exits' | ''; uid?: number | undefined } = {}) {
     const user = uid === undefined ? undefined : { uid, gid: uid };
-    const [file, ...args] = commandAsUser([process.execPath, PROGRAM, folder, ...roles], user);
+    const [file, ...args] = commandAsUser([process.execPath, PROGRAM, folder, role], user);
     this.process = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: '/' });
     if (this.process.stdout === null) throw new Error('no output');
     this.#lines = createInterface(this.process.stdout)[Symbol.asyncIterator]();
@@ -42,30 +45,18 @@ export class User implements AsyncDisposable {
     return said;
   }
 
-  async leave(): Promise<void> {
+  /** Tells it that it is to stop, as a signal tells a server. PostgreSQL goes on. */
+  async beginStopping(folder: string): Promise<void> {
+    this.process.stdin?.write('\n');
+    const isStopping = () => readFileSync(join(folder, 'server.pid'), 'utf8').endsWith('stopping');
+    await vi.waitUntil(isStopping, { timeout: 25_000 });
+  }
+
+  async stop(): Promise<void> {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return;
     const exit = once(this.process, 'exit');
     this.process.stdin?.end();
     await exit;
-  }
-
-  /** As when a container is killed. */
-  async killWithGuards(): Promise<void> {
-    for (const pid of this.#guards()) process.kill(pid, 'SIGKILL');
-    await this.kill();
-  }
-
-  /** Waits until its guards have looked whether anything is to be stopped. */
-  async killAndAwaitGuards(): Promise<void> {
-    const guards = this.#guards();
-    await this.kill();
-    await vi.waitUntil(() => !guards.some(isAlive), { timeout: 25_000 });
-  }
-
-  #guards(): number[] {
-    const guards = childrenOf(this.process.pid ?? 0).filter(({ command }) => command.includes('stop-unused.ts'));
-    expect(guards).not.toEqual([]);
-    return guards.map(({ pid }) => pid);
   }
 
   async kill(): Promise<void> {
@@ -75,32 +66,8 @@ export class User implements AsyncDisposable {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.leave();
+    return this.stop();
   }
-}
-
-function childrenOf(parent: number): { pid: number; command: string }[] {
-  return listProcesses().filter((process) => process.parent === parent);
-}
-
-/** By /proc where there is one, because small Linux images have no `ps`. */
-function listProcesses(): { pid: number; parent: number; command: string }[] {
-  if (existsSync('/proc/self/stat')) {
-    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-    return pids.flatMap((pid) => {
-      try {
-        const parent = readFileSync(`/proc/${pid}/stat`, 'latin1')
-          .replace(/^.*\) \S /, '')
-          .split(' ')[0];
-        return [{ pid: Number(pid), parent: Number(parent), command: readFileSync(`/proc/${pid}/cmdline`, 'utf8') }];
-      } catch {
-        return []; // it has just ended
-      }
-    });
-  }
-  const output = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' });
-  const rows = output.split('\n').map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line));
-  return rows.map((row) => ({ pid: Number(row?.[1]), parent: Number(row?.[2]), command: row?.[3] ?? '' }));
 }
 
 /** Whether a process exists and has not ended: a zombie, which its parent has not waited for, has. */
@@ -136,7 +103,7 @@ export function useDataFolders(): DataFolders {
     const survivors = leftovers.filter(isAlive);
     for (const pid of survivors) process.kill(pid, 'SIGKILL');
     rmSync(join(path, '..'), { recursive: true, force: true, maxRetries: 5 });
-    expect(survivors, 'servers that outlived their users').toEqual([]);
+    expect(survivors, 'PostgreSQL that outlived its server').toEqual([]);
   });
   return {
     get path() {
