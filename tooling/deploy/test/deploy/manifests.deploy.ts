@@ -139,20 +139,18 @@ describe('settings', () => {
   const allOfUnits = readFileSync(join(DEPLOY, 'systemd/petstore.env'), 'utf8').replaceAll('\n#', '\n');
   // The example's address is not of this machine.
   const ofUnits = readPairs(allOfUnits.replaceAll('10.0.0.12', '127.0.0.1').split('\n'));
-  const ofSeveral = { ...ofUnits, REUSE_PORT: 'on', ADMIN_PORT: '3001' };
 
   test.each([
     ['Compose', composed],
     ['Kubernetes', podSettings],
     ['systemd', ofUnits],
-    ['systemd, several servers', ofSeveral],
   ] as const)('of %s are such that the server takes them', async (_, settings: Record<string, string>) => {
     const secrets = readPairs([
       'DATABASE_URL=postgres://petstore@127.0.0.1:9/petstore',
       'REDIS_URL=redis://127.0.0.1:9',
     ]);
     const given = Object.entries(settings).filter(([name]) => !name.endsWith('_FILE'));
-    const here = { ...secrets, PORT: '0', ...(settings['ADMIN_PORT'] && { PORT: '0', ADMIN_PORT: '0' }) };
+    const here = { ...secrets, PORT: '0', ...(settings['ADMIN_PORT'] && { ADMIN_PORT: '0' }) };
     await using server = new Program([process.execPath, built('server.js')], {
       ...Object.fromEntries(given),
       ...here,

@@ -46,6 +46,8 @@ interface SystemdOptions {
   readonly redisUrl: string;
 }
 
+const SERVICE = 'petstore.service';
+
 /** Units of `deploy`, run by systemd itself as the first process of a namespace. It takes root. */
 class Systemd implements AsyncDisposable {
   readonly #temporary = createTemporaryFolder();
@@ -56,10 +58,8 @@ class Systemd implements AsyncDisposable {
     const folder = this.#temporary.path;
     const units = this.#path('units');
     cpSync(UNITS, units, { recursive: true });
-    for (const name of ['petstore.service', 'petstore@.service']) {
-      const text = readFileSync(join(units, name), 'utf8');
-      writeFileSync(join(units, name), text.replaceAll('/etc/petstore/', '/opt/petstore/etc/'));
-    }
+    const unit = readFileSync(join(units, SERVICE), 'utf8');
+    writeFileSync(join(units, SERVICE), unit.replaceAll('/etc/petstore/', '/opt/petstore/etc/'));
     for (const name of TARGETS) writeFileSync(join(units, `${name}.target`), '[Unit]\nDefaultDependencies=no\n');
     for (const [name, settings] of Object.entries(services)) {
       mkdirSync(join(units, `${name}.d`));
@@ -132,8 +132,6 @@ class Systemd implements AsyncDisposable {
   }
 }
 
-const SERVICES = ['petstore.service', 'petstore@.service'];
-
 function analyze(...args: readonly string[]): { readonly status: number | null; readonly printed: string } {
   const { status, stdout, stderr, error } = spawnSync('systemd-analyze', args, { encoding: 'utf8' });
   if (error) throw error;
@@ -144,12 +142,9 @@ function analyze(...args: readonly string[]): { readonly status: number | null; 
 function verify(change: (text: string) => string = (text) => text): string {
   using folder = createTemporaryFolder();
   cpSync(UNITS, folder.path, { recursive: true });
-  for (const name of SERVICES) {
-    const file = join(folder.path, name);
-    const text = readFileSync(file, 'utf8').replace('/opt/petstore/node/bin/node', process.execPath);
-    writeFileSync(file, change(text));
-  }
-  const { printed } = analyze('verify', ...globSync(join(folder.path, 'petstore*.{service,target}')));
+  const file = join(folder.path, SERVICE);
+  writeFileSync(file, change(readFileSync(file, 'utf8').replace('/opt/petstore/node/bin/node', process.execPath)));
+  const { printed } = analyze('verify', file);
   // It also looks at units of the machine, such as those of packages that other tests need.
   return printed.replaceAll(/^\/(?:usr\/)?lib\/systemd\/system\/.*\n/gm, '');
 }
@@ -167,72 +162,48 @@ async function statusOf(port: number, path: string): Promise<number | undefined>
   }
 }
 
-describe('the units for systemd', () => {
+describe('the unit for systemd', () => {
   const built = useBuiltFolder();
 
-  test('are understood by it', () => {
+  test('is understood by it', () => {
     expect(verify()).toBe('');
     expect(verify((text) => text.replace('UMask', 'Umsk'))).toContain("Unknown key 'Umsk'");
   });
 
-  test.each(SERVICES)('%s is exposed by less than 2.0', (name) => {
-    const { status, printed } = analyze('security', '--offline=true', '--threshold=20', join(UNITS, name));
+  test('is exposed by less than 2.0', () => {
+    const { status, printed } = analyze('security', '--offline=true', '--threshold=20', join(UNITS, SERVICE));
     expect(`${status} ${printed.split('\n').at(-2)}`).toMatch(
       /^0 .*Overall exposure level for petstore\S* [01]\.\d OK/,
     );
   });
 
-  test('for one server and for several differ in what they have to', () => {
-    const linesOf = (name: string) =>
-      read(name)
-        .split('\n')
-        .filter((line) => !line.startsWith('#'));
-    const [one, several] = [linesOf('petstore.service'), linesOf('petstore@.service')];
-    expect(several.filter((line) => !one.includes(line))).toEqual([
-      'Description=Petstore Orders, server %i',
-      'PartOf=petstore.target',
-      'Environment=REUSE_PORT=on ADMIN_PORT=300%i',
-      'WantedBy=petstore.target',
-    ]);
-    expect(one.filter((line) => !several.includes(line))).toEqual([
-      'Description=Petstore Orders',
-      'WantedBy=multi-user.target',
-    ]);
-  });
-
-  test('give a server the time to end by itself', () => {
+  test('gives a server the time to end by itself', () => {
     const [, delaySeconds] = /^SHUTDOWN_DELAY=(\d+)s$/m.exec(read('petstore.env')) ?? [];
-    const [, stopSeconds] = /^TimeoutStopSec=(\d+)s$/m.exec(read('petstore.service')) ?? [];
+    const [, stopSeconds] = /^TimeoutStopSec=(\d+)s$/m.exec(read(SERVICE)) ?? [];
     expect(Number(stopSeconds)).toBeGreaterThan(Number(delaySeconds) + 10);
   });
 
-  test('run servers that share a port, each with no more rights than it needs, and end them in order', async () => {
+  test('runs a server with no more rights than it needs, and ends it in order', async () => {
     await using database = await createTestDatabase();
     await using redis = await createTestRedis();
-    const port = await findFreePort();
-    const adminPorts = [await findFreePort(), await findFreePort()];
-    const services = Object.fromEntries(
-      adminPorts.map((adminPort, i) => [`petstore@${i + 1}.service`, { PORT: `${port}`, ADMIN_PORT: `${adminPort}` }]),
-    );
+    const [port, adminPort] = [await findFreePort(), await findFreePort()];
+    const services = { [SERVICE]: { PORT: `${port}`, ADMIN_PORT: `${adminPort}` } };
     await using systemd = new Systemd({ built: built(), services, databaseUrl: database.url, redisUrl: redis.url });
-    for (const adminPort of adminPorts) {
-      await vi
-        .waitUntil(async () => (await statusOf(adminPort, '/readyz')) === 200, { timeout: 30_000 })
-        .catch(() => expect.fail(systemd.describe()));
-    }
+    await vi
+      .waitUntil(async () => (await statusOf(adminPort, '/readyz')) === 200, { timeout: 30_000 })
+      .catch(() => expect.fail(systemd.describe()));
     expect(await statusOf(port, '/docs')).toBe(200);
-    const status = readFileSync(`/proc/${await systemd.pidOf('petstore@1.service')}/status`, 'utf8');
+    const status = readFileSync(`/proc/${await systemd.pidOf(SERVICE)}/status`, 'utf8');
     expect(status).toMatch(/^CapEff:\t0+$/m);
     expect(status).toMatch(/^NoNewPrivs:\t1$/m);
     expect(status).toMatch(/^Seccomp:\t2$/m);
     expect(status).not.toMatch(/^Uid:\t0\t/m);
-    const metrics = await (await fetch(`http://127.0.0.1:${adminPorts[0]}/metrics`)).text();
+    const metrics = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
     expect(metrics).toContain('process_max_fds 16384\n');
 
-    await systemd.systemctl('stop', 'petstore@1.service');
-    const ended = await systemd.systemctl('show', 'petstore@1.service', '--property=Result,ExecMainStatus');
+    await systemd.systemctl('stop', SERVICE);
+    const ended = await systemd.systemctl('show', SERVICE, '--property=Result,ExecMainStatus');
     expect(ended.trim().split('\n').sort()).toEqual(['ExecMainStatus=0', 'Result=success']);
-    expect(systemd.readOutput('petstore@1.service').trimEnd()).toMatch(/"msg":"stopped"\}$/);
-    expect(await statusOf(port, '/docs')).toBe(200);
+    expect(systemd.readOutput(SERVICE).trimEnd()).toMatch(/"msg":"stopped"\}$/);
   });
 });

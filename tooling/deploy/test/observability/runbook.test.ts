@@ -61,5 +61,4 @@ test('the runbook runs the command line where systemd has it, as the page on dep
   expect(deployed('README.md')).toContain(`${command} keys list`);
   const unit = deployed('systemd/petstore.service');
   for (const [, file] of command?.matchAll(/_FILE=(\S+)/g) ?? []) expect(unit).toContain(`:${file}\n`);
-  expect(deployed('systemd/petstore@.service')).toContain('ADMIN_PORT=300%i');
 });

@@ -66,7 +66,7 @@ function startHaproxy({ folder, port, servers }: BalancerOptions): Program {
     '    user haproxy\n    group haproxy\n': '',
     'bind :443 ssl crt /etc/haproxy/petstore.pem': `bind 127.0.0.1:${port} ssl crt ${file('petstore.pem')}`,
     'server one-1 127.0.0.1:3000 port 3001': `server one-1 127.0.0.1:${one?.port} port ${one?.adminPort}`,
-    'server one-2 127.0.0.1:3000 port 3002': `server one-2 127.0.0.1:${two?.port} port ${two?.adminPort}`,
+    'server one-2 127.0.0.1:3002 port 3003': `server one-2 127.0.0.1:${two?.port} port ${two?.adminPort}`,
   });
   writeFileSync(file('haproxy.cfg'), configuration);
   return new Program([programOf('haproxy'), '-db', '-f', file('haproxy.cfg')]);
