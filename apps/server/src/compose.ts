@@ -10,7 +10,6 @@ import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
 import { createApp } from './http/app.ts';
 import { DEFAULT_BOUNDS } from './http/app-options.ts';
-import { createSearchBound } from './http/concurrency.ts';
 import { renderDocument } from './http/render-document.ts';
 import { KeyWatch } from './http/streams/key-watch.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
@@ -156,7 +155,6 @@ export async function startServer(
     services: {
       orders: persistence.orders,
       announceEvents,
-      beginSearch: createSearchBound(),
       pets,
       events,
       limiter,

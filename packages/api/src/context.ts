@@ -6,13 +6,6 @@ export interface Services {
   readonly orders: OrderRepository;
   /** Called after each change of an order, whose event was recorded with it: followers need not wait until they look. */
   readonly announceEvents: () => void;
-  /**
-   * Counts a search among those that its key has in flight: a search reads many orders, and few can run at a time.
-   *
-   * @returns a function that releases it
-   * @throws ApiError `too_many_in_flight`
-   */
-  readonly beginSearch: (principal: Principal) => () => void;
   readonly events: OrderEventLog;
   readonly pets: PetRepository;
   /** Reads the status of a caller. Requests are counted when they are admitted. */

@@ -73,12 +73,8 @@ describe('over tRPC', () => {
       'status: must be one of pending, shipped, cancelled (in a query, repeat the parameter for several: status=pending&status=shipped).',
     ],
     [{ petId: 2n ** 63n }, 'petId: must be a 64-bit integer'],
-    [{ complete: 'true' }, 'complete: must be true or false.'],
-    [{ shipDateFrom: '2026-12-01T00:00:00Z' }, 'shipDateFrom: must be a time from 0001-01-01'],
-    [{ shipDateTo: new Date('+010000-01-01T00:00:00Z') }, 'shipDateTo: must be a time from 0001-01-01'],
-    [{ shipDateFrom: SHIP_DATE, shipDateTo: SHIP_DATE }, 'shipDateTo: must be later than shipDateFrom.'],
     [{ cursor: 'x' }, 'cursor: must be a cursor returned by this operation for the same filters.'],
-    [{ page: 2 }, 'may only contain status, petId, complete, shipDateFrom, shipDateTo, limit, cursor.'],
+    [{ page: 2 }, 'may only contain status, petId, limit, cursor.'],
   ])('%o is refused', async (input, message) => {
     const error = await list(input).catch(toApiError);
     expect(error).toMatchObject({ errorCode: 'invalid_request', message: expect.stringContaining(message) });
@@ -105,54 +101,30 @@ describe('over REST', () => {
     ['petId=7', [2n, 3n, 4n, INT64_MAX]],
     ['petId=9223372036854775807', [INT64_MIN]],
     ['petId=8', []],
-    ['complete=true', [3n]],
-    ['complete=false&status=shipped', [2n]],
-    ['complete=true&status=pending', []],
-    ['shipDateFrom=2026-12-01T09:30:00Z', [INT64_MIN, 3n]],
-    ['shipDateFrom=2026-12-01T09:30:00.001Z', []],
-    ['shipDateTo=2026-12-01T09:30:00Z', []],
-    ['shipDateTo=2026-12-01T10:30:00.001%2B01:00', [INT64_MIN, 3n]],
-    ['shipDateFrom=2026-12-01T00:00:00Z&shipDateTo=2026-12-02T00:00:00Z&complete=true', [3n]],
+    ['petId=7&status=shipped', [2n, 3n]],
   ])('?%s wants these orders, and the same over tRPC', async (query, ids) => {
     const { text, links } = await get(query);
     expect(Array.from(text.matchAll(/"id":"(-?\d+)"/g), ([, id]) => BigInt(id ?? ''))).toEqual(ids);
     expect(links.next).toBeUndefined();
     const params = new URLSearchParams(query);
-    const date = (name: string) => ({ ...(params.has(name) && { [name]: new Date(params.get(name) ?? '') }) });
     const page = await list({
       ...(params.has('status') && { status: params.getAll('status') as Order['status'][] }), // those above
       ...(params.has('petId') && { petId: BigInt(params.get('petId') ?? '') }),
-      ...(params.has('complete') && { complete: params.get('complete') === 'true' }),
-      ...date('shipDateFrom'),
-      ...date('shipDateTo'),
     });
     expect(page.orders.map(({ id }) => id)).toEqual(ids);
   });
 
-  test('no order that could meet a filter is looked for in vain', async () => {
-    const findOrders = vi.spyOn(api.services.orders, 'findOrders');
-    expect(await get('complete=true&status=pending')).toMatchObject({
-      text: '[]',
-      links: { first: expect.anything() },
-    });
-    expect(findOrders).not.toHaveBeenCalled();
-    findOrders.mockRestore();
-  });
-
   test('the links keep the filters, and lead through all pages', async () => {
-    let query: string | undefined = 'limit=1&petId=7&status=shipped&status=pending&shipDateTo=9999-01-01T00:00:00Z';
-    query = `${query}&shipDateFrom=2026-12-01T10:30:00%2B01:00`;
+    let query: string | undefined = 'limit=1&petId=7&status=shipped&status=pending';
     const seen: string[] = [];
     for (let page = await get(query); ; page = await get(query)) {
       seen.push(page.text);
-      expect(page.links.first).toBe(
-        'limit=1&petId=7&status=shipped&status=pending&shipDateTo=9999-01-01T00%3A00%3A00.000Z&shipDateFrom=2026-12-01T09%3A30%3A00.000Z',
-      );
+      expect(page.links.first).toBe('limit=1&petId=7&status=shipped&status=pending');
       query = page.links.next;
       if (query === undefined) break;
       expect(query).toContain(`${page.links.first}&cursor=`);
     }
-    expect(seen.map((text) => JSON.parse(text).length)).toEqual([1]);
+    expect(seen.map((text) => JSON.parse(text).length)).toEqual([1, 1, 1]);
     const ids: string[] = [];
     for (let next: string | undefined = 'limit=2'; next !== undefined; ) {
       const page = await get(next);
@@ -170,12 +142,8 @@ describe('over REST', () => {
       'status: must be one of pending, shipped, cancelled (in a query, repeat the parameter for several: status=pending&status=shipped).',
     ],
     ['petId=0x7', 'petId: must be a 64-bit integer'],
-    ['complete=1', 'complete: must be true or false.'],
-    ['shipDateFrom=2026-12-01', 'in a query, RFC 3339 with Z or an offset'],
-    [
-      'shipDateFrom=2027-01-01T00:00:00Z&shipDateTo=2026-01-01T00:00:00Z',
-      'shipDateTo: must be later than shipDateFrom.',
-    ],
+    ['complete=true', 'complete: unknown parameter.'],
+    ['shipDateFrom=2026-12-01T00:00:00Z', 'shipDateFrom: unknown parameter.'],
     ['limit=0&petId=x', 'petId: must be a 64-bit integer'],
   ])('?%s is refused, naming the parameter and what is right', async (query, message) => {
     const error = await get(query).catch(toApiError);
@@ -189,13 +157,7 @@ describe('a cursor', () => {
   test('is refused with any other filter, and with none', async () => {
     const { links } = await get('limit=1&petId=7');
     const cursor = new URLSearchParams(links.next).get('cursor') ?? '';
-    for (const others of [
-      '',
-      'petId=8',
-      'petId=7&status=pending',
-      'petId=7&complete=false',
-      'petId=7&shipDateFrom=2026-01-01T00:00:00Z',
-    ]) {
+    for (const others of ['', 'petId=8', 'petId=7&status=pending']) {
       await expect(get(`${others}&cursor=${cursor}`)).rejects.toMatchObject({
         errorCode: 'invalid_request',
         message: 'cursor: must be a cursor returned by this operation for the same filters.',

@@ -69,7 +69,6 @@ export async function startTestApi(): Promise<TestApi> {
   const services: Services = {
     orders,
     announceEvents: () => void announced++,
-    beginSearch: () => () => {},
     pets,
     events,
     limiter,

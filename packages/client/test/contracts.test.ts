@@ -60,9 +60,6 @@ test('v2 promises the fields of an order, and takes its filters by their types',
   expectTypeOf<OrderFilter>().toEqualTypeOf<{
     status?: ('pending' | 'shipped' | 'cancelled')[];
     petId?: bigint;
-    complete?: boolean;
-    shipDateFrom?: string;
-    shipDateTo?: string;
     limit?: number;
   }>();
 });

@@ -76,10 +76,8 @@ test('all pages are read, whatever their size, and no more than are wanted', asy
 test.each<[OrderFilter, readonly bigint[]]>([
   [{ status: ['pending'] }, [INT64_MIN, 3n, 5n, INT64_MAX]],
   [{ status: ['shipped', 'cancelled'] }, [2n, 4n, 6n]],
-  [{ petId: 7n, complete: false }, [INT64_MIN, 3n]],
+  [{ petId: 7n, status: ['pending'] }, [INT64_MIN, 3n]],
   [{ petId: INT64_MIN, limit: 1 }, [4n, 5n, 6n, INT64_MAX]],
-  [{ shipDateFrom: '2026-12-01T10:30:00+01:00', shipDateTo: '2027-01-01T00:00:00Z', limit: 2 }, [2n, 4n, 6n]],
-  [{ shipDateTo: SHIP_DATE.toISOString() }, []],
 ])('%o finds what is wanted', async (filter, ids) => {
   expect(await idsOf(filter)).toEqual(ids);
 });

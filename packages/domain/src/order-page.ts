@@ -6,11 +6,6 @@ export interface OrderFilter {
   /** The order has one of these states. At least one must be given. */
   readonly statuses?: readonly OrderStatus[];
   readonly petId?: PetId;
-  readonly complete?: boolean;
-  /** The ship date is this or later. An order without a ship date meets neither bound. */
-  readonly shipDateFrom?: Date;
-  /** The ship date is earlier than this. */
-  readonly shipDateTo?: Date;
 }
 
 /** The minimum and maximum number of orders in a page. */
@@ -34,25 +29,5 @@ export interface OrderPage {
   readonly nextAfterId?: OrderId;
 }
 
-/**
- * Whether a filter needs a search: the orders are read one by one until a page is full, because no index serves it. Only pets
- * have one.
- */
-export const isSearch = ({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean =>
-  statuses !== undefined || complete !== undefined || shipDateFrom !== undefined || shipDateTo !== undefined;
-
-export function matchesFilter(order: Order, filter: OrderFilter): boolean {
-  const { statuses, petId, complete, shipDateFrom, shipDateTo } = filter;
-  if (statuses !== undefined && !statuses.includes(order.status)) return false;
-  if (petId !== undefined && order.petId !== petId) return false;
-  if (complete !== undefined && order.complete !== complete) return false;
-  const { shipDate } = order;
-  if (shipDateFrom !== undefined && !(shipDate !== undefined && shipDate >= shipDateFrom)) return false;
-  return shipDateTo === undefined || (shipDate !== undefined && shipDate < shipDateTo);
-}
-
-/** Whether any order could match a filter: only shipped orders are ever complete, and a date range must not be empty. */
-export function canMatch({ statuses, complete, shipDateFrom, shipDateTo }: OrderFilter): boolean {
-  if (complete === true && statuses !== undefined && !statuses.includes('shipped')) return false;
-  return shipDateFrom === undefined || shipDateTo === undefined || shipDateFrom < shipDateTo;
-}
+export const matchesFilter = (order: Order, { statuses, petId }: OrderFilter): boolean =>
+  (statuses === undefined || statuses.includes(order.status)) && (petId === undefined || order.petId === petId);

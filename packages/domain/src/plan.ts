@@ -76,11 +76,5 @@ export const KEY_REQUESTS_IN_FLIGHT_MAX = 256;
 /** The maximum number of requests that an address may have in flight in one process without a key that the process knows. */
 export const ADDRESS_REQUESTS_IN_FLIGHT_MAX = 64;
 
-/**
- * The maximum number of searches that a key may have in flight in one process: pages with a filter that no index serves,
- * see `isSearch`.
- */
-export const KEY_SEARCHES_IN_FLIGHT_MAX = 2;
-
 /** The maximum number of requests from one client address without a valid key, in any minute. */
 export const ADDRESS_REQUESTS_PER_MINUTE = 600;

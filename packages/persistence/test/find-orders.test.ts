@@ -73,9 +73,6 @@ const anyFilter = fc
   .record({
     statuses: optional(fc.subarray([...ORDER_STATUSES], { minLength: 1 })),
     petId: optional(fc.constantFrom(...PETS)),
-    complete: optional(fc.boolean()),
-    shipDateFrom: optional(shipDates),
-    shipDateTo: optional(shipDates),
   })
   .map(withoutUndefined);
 

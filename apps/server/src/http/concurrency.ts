@@ -1,9 +1,5 @@
-import { ApiError, type ErrorCode, type Services } from '@petstore/api';
-import {
-  ADDRESS_REQUESTS_IN_FLIGHT_MAX,
-  KEY_REQUESTS_IN_FLIGHT_MAX,
-  KEY_SEARCHES_IN_FLIGHT_MAX,
-} from '@petstore/domain';
+import type { ErrorCode } from '@petstore/api';
+import { ADDRESS_REQUESTS_IN_FLIGHT_MAX, KEY_REQUESTS_IN_FLIGHT_MAX } from '@petstore/domain';
 
 /** Releases what was acquired. It has no effect when called again. */
 export type Release = () => void;
@@ -87,15 +83,4 @@ export class RequestsInFlight {
     release();
     return 'overloaded';
   }
-}
-
-/** Bounds the searches that each key has in flight, so that those of one key do not hold up all others'. */
-export function createSearchBound(): Services['beginSearch'] {
-  const searches = new KeyedSemaphore();
-  return (principal) => {
-    if (principal.type !== 'api-key') return () => {};
-    const release = searches.tryAcquire(principal.keyId, 1, KEY_SEARCHES_IN_FLIGHT_MAX);
-    if (release === undefined) throw new ApiError('too_many_in_flight');
-    return release;
-  };
 }

@@ -3,7 +3,6 @@ import { type Clock, type PetId, petId } from '@petstore/domain';
 import { InProcessLimiter } from '@petstore/rate-limit';
 import { pino } from 'pino';
 import { createApp } from '../http/app.ts';
-import { createSearchBound } from '../http/concurrency.ts';
 import { renderDocument } from '../http/render-document.ts';
 import { KeyWatch } from '../http/streams/key-watch.ts';
 import { EventsInMemory } from './events-in-memory.ts';
@@ -38,7 +37,6 @@ export function createTestService({ orders = [], now = () => new Date(), plan }:
     services: {
       orders: createOrdersInMemory(restoreTestOrders(orders, clock()), events),
       announceEvents() {},
-      beginSearch: createSearchBound(),
       pets: { findPet: async (id: PetId) => (id === PET.id ? PET : undefined) },
       events,
       limiter,

@@ -270,35 +270,6 @@ describe.concurrent('requests in progress', () => {
     expect(await tooLarge.text()).toContain('more calls than the limits of the key allow');
   });
 
-  test('that are searches are limited to two of a key, without effect on other keys and on pages by pet', async ({
-    expect,
-  }) => {
-    const gate = Promise.withResolvers<void>();
-    let begun = 0;
-    await using app = await startTestApp({
-      wrap: {
-        orders: (orders) =>
-          overriding(orders, {
-            async findOrders(request) {
-              begun++;
-              await gate.promise;
-              return orders.findOrders(request);
-            },
-          }),
-      },
-    });
-    const key = await businessKey(app);
-    const search = (path: string, by = key) => app.fetch(`/v2/store/orders?${path}`, { key: by });
-    const two = [search('status=pending'), search('complete=true&petId=1')];
-    await expect.poll(() => begun, SOON).toBe(2);
-    await expectCrowded(await search('shipDateFrom=2026-01-01T00:00:00Z'));
-    const others = [search('petId=1'), search('limit=1'), search('status=pending', app.key)];
-    await expect.poll(() => begun, SOON).toBe(5);
-    gate.resolve();
-    for (const { status } of await Promise.all([...two, ...others])) expect(status).toBe(200);
-    expect((await search('status=pending')).status).toBe(200);
-  });
-
   test('for pages and documents count for their address, whose 429 has no headers of a limit', async ({ expect }) => {
     await using app = await startTestApp();
     for (const path of ['/docs', '/v1/openapi.json', '/nothing']) {

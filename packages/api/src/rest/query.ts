@@ -1,4 +1,4 @@
-import { parseInt64, parseRfc3339 } from '@petstore/domain';
+import { parseInt64 } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../api-error.ts';
 
@@ -51,19 +51,16 @@ function readerOf(name: string, schema: unknown): Parameter['read'] {
   if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return (text) => text;
   if (schema instanceof z.ZodBigInt) return (text) => parseInt64(text) ?? text;
   if (schema instanceof z.ZodNumber) return (text) => (INTEGER.test(text) ? Number(text) : text);
-  if (schema instanceof z.ZodBoolean) return (text) => (text === 'true' ? true : text === 'false' ? false : text);
-  if (schema instanceof z.ZodDate) return (text) => parseRfc3339(text) ?? text;
   throw new Error(`${name} has a type that a query cannot contain.`);
 }
 
-/** A plus stays a plus, as in `2026-12-01T00:00:00+01:00`: no parameter contains a blank that it could stand for. */
 function decodeQuery(query: string): URLSearchParams {
   try {
     decodeURIComponent(query); // throws for an escape that URLSearchParams would leave as it is
   } catch {
     throw new ApiError('invalid_request', 'The query is not percent-encoded correctly.');
   }
-  return new URLSearchParams(`?${query.replaceAll('+', '%2B')}`);
+  return new URLSearchParams(`?${query}`);
 }
 
 function describeUnknown(name: string, parameters: ReadonlyMap<string, Parameter>): string {
@@ -83,8 +80,6 @@ export function writeQuery(input: QueryInput): string {
   return Object.entries(input)
     .flatMap(([name, value]) => [value].flat().map((item: unknown) => [name, item] as const))
     .filter(([, value]) => value !== undefined)
-    .map(
-      ([name, value]) => `${name}=${encodeURIComponent(value instanceof Date ? value.toISOString() : String(value))}`,
-    )
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
     .join('&');
 }

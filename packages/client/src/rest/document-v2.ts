@@ -134,12 +134,6 @@ export interface operations {
         status?: ('pending' | 'shipped' | 'cancelled')[];
         /** @description Only orders for this animal. */
         petId?: bigint;
-        /** @description Only orders that have been fulfilled (`true`), or that have not (`false`). */
-        complete?: boolean;
-        /** @description Only orders with a ship date at this time or later. Fractions of a millisecond are ignored. */
-        shipDateFrom?: string;
-        /** @description Only orders with a ship date before this time, which must be later than `shipDateFrom`. */
-        shipDateTo?: string;
         /** @description Maximum number of orders on the page. */
         limit?: number;
         /** @description Where the page begins: the cursor in the `Link` header of the previous page. Valid only with the same filters. */

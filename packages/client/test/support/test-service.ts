@@ -108,7 +108,6 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
   const services = {
     orders,
     announceEvents() {},
-    beginSearch: () => () => {},
     pets,
     events,
     limiter,

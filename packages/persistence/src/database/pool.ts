@@ -16,15 +16,14 @@ interface Needs {
 
 /**
  * The purposes of statements. Look-ups of keys and short reads may use all connections; commits as many as one disk can
- * serve; long lists, searches, followers and polls of events only a few, which leaves some to the others. Searches have more
- * than the two connections that one key may keep busy. A standby may lack events that were already delivered.
+ * serve; lists, followers and polls of events only a few, which leaves some to the others. A standby may lack events that
+ * were already delivered.
  */
 const NEEDS = {
   keys: { connections: (all) => all, forWrites: false },
   reads: { connections: (all) => all, forWrites: false },
   writes: { connections: (all) => all / 2, forWrites: true },
   batches: { connections: (all) => all / 4, forWrites: false },
-  scans: { connections: (all) => Math.min(Math.max(all / 4, 3), all - 1), forWrites: false },
   events: { connections: (all) => all / 8, forWrites: true },
   polls: { connections: (all) => all / 8, forWrites: true },
 } as const satisfies Readonly<Record<string, Needs>>;

@@ -20,7 +20,6 @@ import pino from 'pino';
 import { afterAll } from 'vitest';
 import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
-import { createSearchBound } from '../../../src/http/concurrency.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
 import { KeyWatch } from '../../../src/http/streams/key-watch.ts';
 import { hideCredentials } from '../../../src/operations/hide-credentials.ts';
@@ -114,7 +113,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     services: {
       orders: options.wrap?.orders?.(persistence.orders) ?? persistence.orders,
       announceEvents() {},
-      beginSearch: createSearchBound(),
       pets: options.wrap?.pets?.(persistence.pets) ?? persistence.pets,
       events: options.wrap?.events?.(persistence.events) ?? persistence.events,
       limiter: counting,

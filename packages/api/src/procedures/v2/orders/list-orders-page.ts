@@ -1,14 +1,10 @@
 import {
-  canMatch,
-  isSearch,
   ORDER_STATUSES,
   type Order,
   type OrderFilter,
   PAGE_LIMIT_DEFAULT,
   PAGE_LIMIT_MAX,
   petId,
-  SHIP_DATE_MAX,
-  SHIP_DATE_MIN,
 } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../../../api-error.ts';
@@ -32,20 +28,6 @@ const statusesError = `must be one or more of ${ORDER_STATUSES.join(', ')}`;
 const cursorError = 'must be a cursor returned by this operation for the same filters';
 /** Longer than present cursors, to leave room for other layouts. */
 const CURSOR_MAX_LENGTH = 64;
-const completeError = 'must be true or false';
-const shipDateError =
-  `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()} ` +
-  '(a Date over tRPC; in a query, RFC 3339 with Z or an offset, such as 2026-12-01T09:30:00Z)';
-
-const shipDate = (description: string, example: string) =>
-  z
-    .date(shipDateError)
-    .min(SHIP_DATE_MIN, shipDateError)
-    .max(SHIP_DATE_MAX, shipDateError)
-    // The longest time that can be parsed: nine decimals and an offset.
-    .meta({ format: 'date-time', maxLength: 35, description, examples: [example] })
-    .optional();
-
 const ListOrdersPageInput = inputObject({
   status: z
     .array(z.enum(ORDER_STATUSES, statusError), statusesError)
@@ -59,21 +41,6 @@ const ListOrdersPageInput = inputObject({
   petId: int64('Only orders for this animal.')
     .meta({ examples: [7] })
     .optional(),
-  complete: z
-    .boolean(completeError)
-    .meta({
-      description: 'Only orders that have been fulfilled (`true`), or that have not (`false`).',
-      examples: [true],
-    })
-    .optional(),
-  shipDateFrom: shipDate(
-    'Only orders with a ship date at this time or later. Fractions of a millisecond are ignored.',
-    '2026-12-01T00:00:00Z',
-  ),
-  shipDateTo: shipDate(
-    'Only orders with a ship date before this time, which must be later than `shipDateFrom`.',
-    '2027-01-01T00:00:00Z',
-  ),
   limit: pageLimit('Maximum number of orders on the page.'),
   cursor: z
     .string()
@@ -84,9 +51,6 @@ const ListOrdersPageInput = inputObject({
         'Where the page begins: the cursor in the `Link` header of the previous page. Valid only with the same filters.',
     })
     .optional(),
-}).refine(({ shipDateFrom, shipDateTo }) => !shipDateFrom || !shipDateTo || shipDateFrom < shipDateTo, {
-  path: ['shipDateTo'],
-  error: 'must be later than shipDateFrom',
 });
 
 type ListOrdersPageInput = z.output<typeof ListOrdersPageInput>;
@@ -167,23 +131,12 @@ export const listOrdersPage = procedure
     if (cursor !== undefined && afterId === undefined) {
       throw new ApiError('invalid_request', `cursor: ${cursorError}.`);
     }
-    if (!canMatch(filter)) return { orders: [] };
     const request = afterId === undefined ? { filter, limit } : { filter, limit, afterId };
-    const release = isSearch(filter) ? ctx.services.beginSearch(ctx.principal) : undefined;
-    try {
-      const { orders, nextAfterId } = await ctx.services.orders.findOrders(request);
-      return nextAfterId === undefined ? { orders } : { orders, nextCursor: encodeCursor(nextAfterId, filter) };
-    } finally {
-      release?.();
-    }
+    const { orders, nextAfterId } = await ctx.services.orders.findOrders(request);
+    return nextAfterId === undefined ? { orders } : { orders, nextCursor: encodeCursor(nextAfterId, filter) };
   });
 
-type FilterInput = Omit<ListOrdersPageInput, 'cursor' | 'limit'>;
-
-const filterOf = ({ status, petId: pet, complete, shipDateFrom, shipDateTo }: FilterInput): OrderFilter => ({
+const filterOf = ({ status, petId: pet }: Pick<ListOrdersPageInput, 'status' | 'petId'>): OrderFilter => ({
   ...(status && { statuses: status }),
   ...(pet !== undefined && { petId: petId(pet) }),
-  ...(complete !== undefined && { complete }),
-  ...(shipDateFrom && { shipDateFrom }),
-  ...(shipDateTo && { shipDateTo }),
 });
