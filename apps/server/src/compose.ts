@@ -130,12 +130,11 @@ export async function startServer(
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(startEventCleanup({ events, retentionMs, clock, onError: onBackgroundError }));
   let demoKeys: readonly DemoKey[] = []; // set before the storage is first up
-  const prepareSchema = schemaPreparer({ migrations, mayMigrate: settings.migrate, logger });
+  const prepareSchema = schemaPreparer({ migrations, sequences, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({
     storage: persistence,
     async prepare() {
       await prepareSchema();
-      await sequences.align();
       if (isEmbedded) demoKeys = await seedDemo(persistence, { dataFolder, host, clock, logger });
     },
     onChange: logChanges(logger),
@@ -143,7 +142,7 @@ export async function startServer(
   });
   resources.defer(() => storage.stop());
   addDatabaseMetrics(registry, storage, persistence);
-  health.observe({ storage, limits, sequences });
+  health.observe({ storage, limits });
 
   // The public listener.
   await Promise.all([storage.start(), limits.started]);

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailableError } from '@petstore/domain';
-import type { Availability, Sequence } from '@petstore/persistence';
-import { describe, expect, test, vi } from 'vitest';
-import { Health } from '../src/operations/health.ts';
+import type { Availability } from '@petstore/persistence';
+import { describe, expect, test } from 'vitest';
 import { StorageWatch } from '../src/operations/storage-watch.ts';
 
 describe('a storage watch', () => {
@@ -103,22 +102,5 @@ describe('a storage watch', () => {
     await expect(watch.start()).rejects.toThrow('newer');
     await see(UP);
     expect(events).toEqual(['prepare', 'fatal']);
-  });
-});
-
-describe('health', () => {
-  test('names sequences that are behind, serves nevertheless, and looks again', async () => {
-    const behind = new Map<Sequence, string>([['order_events_id_seq', 'permission denied']]);
-    const align = vi.fn(async () => behind.clear());
-    const health = new Health();
-    health.observe({
-      storage: { state: 'up', check: async () => ({ state: 'up', reason: undefined }) },
-      limits: { readState: () => ({ mode: 'redis', fallbacks: 0, bannedKeys: 0, degradedSeconds: 0 }) },
-      sequences: { behind, align },
-    });
-    health.beginServing();
-    const problem = 'the sequence order_events_id_seq is behind its table (permission denied)';
-    expect(await health.report()).toMatchObject({ status: 'ready', problems: [problem] });
-    expect(await health.report()).toMatchObject({ status: 'ready', problems: [] });
   });
 });

@@ -1,7 +1,6 @@
 import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction, OrderId } from '@petstore/domain';
 import type { Database } from './database/database.ts';
 import { prepareStatement } from './database/statement.ts';
-import type { Sequences } from './sequences.ts';
 
 /** A ban that was set or lifted. */
 interface BanEvent {
@@ -53,10 +52,10 @@ interface Row {
   readonly read_only: boolean | null;
 }
 
-export const createAuditTrail = (database: Database, sequences: Sequences): AuditTrail => ({
+export const createAuditTrail = (database: Database): AuditTrail => ({
   async recordBan({ action, at, actor, keyId }) {
     const values = [action, at.toISOString(), actor, keyId];
-    await sequences.repairing(() => database.run('writes', RECORD, values));
+    await database.run('writes', RECORD, values);
   },
   read: ({ orderId, keyId, since, limit }) =>
     database.withLongSession({ forWrites: false }, async (client) => {

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
-import { codeOf, SQLSTATE } from './database/errors.ts';
+import { codeOf, reportOf, SQLSTATE } from './database/errors.ts';
 import { inTransaction } from './database/session.ts';
 
 /** A value to import, and the line of the source on which it begins. */
@@ -61,8 +61,6 @@ export interface ImportTarget<Value> {
   readonly lock: AdvisoryLock;
   /** Inserts the staged rows into their table. @returns the number of rows */
   readonly insertStaged: (client: pg.Client) => Promise<number>;
-  /** Called before the transaction is repeated after an id was in use. */
-  readonly onConflict?: (error: unknown) => Promise<void>;
 }
 
 /**
@@ -86,8 +84,7 @@ export const importRows = <Value>(
       try {
         return await inTransaction(client, () => insertStaged(client, target, read, options));
       } catch (error) {
-        if (!isIdConflict(error) || attempt === ATTEMPTS_MAX) throw error;
-        await target.onConflict?.(error);
+        if (!isIdConflict(error, target.table) || attempt === ATTEMPTS_MAX) throw error;
       }
     }
   });
@@ -95,9 +92,9 @@ export const importRows = <Value>(
 /** The maximum number of attempts at the transaction. Each attempt refuses the ids that have come into use meanwhile. */
 const ATTEMPTS_MAX = 5;
 
-/** A unique violation or a deadlock: an order that was placed during the transaction has an id of the import. */
-const isIdConflict = (error: unknown): boolean =>
-  codeOf(error) === SQLSTATE.uniqueViolation || codeOf(error) === SQLSTATE.deadlock;
+/** A row that was inserted during the transaction has an id of the import, or waits for it as the import does for that row. */
+const isIdConflict = (error: unknown, table: ImportTarget<never>['table']): boolean =>
+  reportOf(error)?.constraint === `${table}_pkey` || codeOf(error) === SQLSTATE.deadlock;
 
 /** The length of the pieces in which rows are sent to PostgreSQL, in UTF-16 code units. */
 const CHUNK_LENGTH = 65_536;

@@ -10,4 +10,4 @@ export type { ApiKeyReason } from './keys/key-administration.ts';
 export { openPersistence, type Persistence, type PingResult } from './persistence.ts';
 export type { Migrations } from './schema/migrations.ts';
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
-export type { Sequence, Sequences } from './sequences.ts';
+export type { Sequences } from './sequences.ts';

@@ -49,21 +49,20 @@ export interface PingResult {
  */
 export function openPersistence(options: DatabaseOptions): Persistence {
   const database = new Database(options);
-  const sequences = createSequences(database);
   const events = createOrderEvents(database);
   const close = async () => {
     events.close();
     await database.close();
   };
   return {
-    orders: createOrderStore(database, sequences),
+    orders: createOrderStore(database),
     pets: createPetStore(database),
     events,
     apiKeys: createApiKeyStore(database),
-    keyAdministration: createKeyAdministration(database, sequences),
-    audit: createAuditTrail(database, sequences),
+    keyAdministration: createKeyAdministration(database),
+    audit: createAuditTrail(database),
     migrations: createMigrations(database),
-    sequences,
+    sequences: createSequences(database),
     load: () => database.load(),
     ping: () => database.ping(),
     observe: (observer) => database.observe(observer),

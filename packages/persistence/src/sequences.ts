@@ -2,13 +2,13 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type pg from 'pg';
 import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
-import { codeOf, reportOf, SQLSTATE, storageUnavailable } from './database/errors.ts';
+import { codeOf, SQLSTATE } from './database/errors.ts';
 import { prepareStatement } from './database/statement.ts';
 import { TIMEOUTS_MS } from './database/timeouts.ts';
 
 // Logical replication, COPY and a restore of the data alone copy rows, and leave the sequences of their ids behind.
 
-export type Sequence = 'orders_id_seq' | 'order_events_id_seq' | 'key_events_id_seq';
+type Sequence = 'orders_id_seq' | 'order_events_id_seq' | 'key_events_id_seq';
 
 interface SequenceRules {
   /** The largest id that has been given; `next` is the sequence's next value. */
@@ -69,26 +69,23 @@ export async function moveOrderIds(client: pg.Client): Promise<void> {
   await client.query(`select ${setForwards('orders_id_seq')}`);
 }
 
-/** The sequences of ids, which are brought to their tables when a program starts, and when an id is in use. */
+/** The sequences of ids, which are brought to their tables when a program starts, and by `petstore migrate`. */
 export interface Sequences {
-  /** The sequences that could not be brought to their tables at the last attempt, and why. */
-  readonly behind: ReadonlyMap<Sequence, string>;
   /**
    * Takes one query, and changes nothing.
    *
    * @returns the sequences that would give an id that has been given, or that this role may not read, with the reason
    */
   findBehind(): Promise<ReadonlyMap<Sequence, string>>;
-  /** Brings the sequences to their tables, as far as the server and the role permit. */
-  align(): Promise<void>;
-  /** @throws StorageUnavailableError if this sequence stays behind */
-  alignOne(name: Sequence): Promise<void>;
-  /** Repeats a change once, with the sequences at their tables, if it failed because it drew an id that is in use. */
-  repairing<Value>(change: () => Promise<Value>): Promise<Value>;
+  /**
+   * Brings the sequences to their tables, as far as the server and the role permit.
+   *
+   * @returns those that stay behind, with the reason
+   */
+  align(): Promise<ReadonlyMap<Sequence, string>>;
 }
 
 export function createSequences(database: Database): Sequences {
-  let behind: ReadonlyMap<Sequence, string> = new Map();
   const findBehind = async (): Promise<ReadonlyMap<Sequence, string>> => {
     try {
       const rows = await database.run('reads', FIND_BEHIND, []);
@@ -98,59 +95,22 @@ export function createSequences(database: Database): Sequences {
       return new Map(SEQUENCES.map((name) => [name, reasonOf(error)]));
     }
   };
-  const alignNow = async (): Promise<void> => {
-    const stillBehind = new Map<Sequence, string>();
-    for (const [name] of await findBehind()) {
-      try {
-        await database.run('writes', moveSequence(name), []);
-      } catch (error) {
-        if (!(isDenial(error) || error instanceof StorageUnavailableError)) throw error;
-        stillBehind.set(name, reasonOf(error));
-      }
-    }
-    behind = stillBehind;
-  };
-  let underWay: Promise<void> = Promise.resolve();
-  let next: Promise<void> | undefined;
-  // Changes that fail while sequences are being moved share the next time: each is followed by one that saw what it met.
-  const align = (): Promise<void> => {
-    next ??= underWay
-      .catch(() => {}) // reported to those who waited for it
-      .then(() => {
-        next = undefined;
-        underWay = alignNow();
-        return underWay;
-      });
-    return next;
-  };
-  const alignOne = async (name: Sequence): Promise<void> => {
-    await align();
-    const reason = behind.get(name);
-    if (reason !== undefined) throw storageUnavailable(`the sequence ${name} is behind its table: ${reason}`);
-  };
   return {
-    get behind() {
-      return behind;
-    },
     findBehind,
-    align,
-    alignOne,
-    async repairing(change) {
-      try {
-        return await change();
-      } catch (error) {
-        const name = sequenceOf(error);
-        if (name === undefined) throw error;
-        await alignOne(name);
-        return change();
+    async align() {
+      const stillBehind = new Map<Sequence, string>();
+      for (const [name] of await findBehind()) {
+        try {
+          await database.run('writes', moveSequence(name), []);
+        } catch (error) {
+          if (!(isDenial(error) || error instanceof StorageUnavailableError)) throw error;
+          stillBehind.set(name, reasonOf(error));
+        }
       }
+      return stillBehind;
     },
   };
 }
-
-/** The sequence that has given an id which is in use, if this was the failure. */
-export const sequenceOf = (error: unknown): Sequence | undefined =>
-  SEQUENCES.find((name) => name.replace(/id_seq$/, 'pkey') === reportOf(error)?.constraint);
 
 const isDenial = (error: unknown): boolean => codeOf(error) === SQLSTATE.permissionDenied;
 

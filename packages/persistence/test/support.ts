@@ -166,7 +166,6 @@ type WayName = Exclude<
   | 'events.deliveredCount'
   | 'events.wakeFollowers'
   | 'events.close'
-  | 'sequences.behind'
 >;
 
 /** Every way to PostgreSQL there is: a new one does not compile until it is here, too. */
@@ -177,8 +176,6 @@ export const WAYS = {
   'migrations.migrate': ({ migrations }) => migrations.migrate(),
   'sequences.findBehind': ({ sequences }) => sequences.findBehind(),
   'sequences.align': ({ sequences }) => sequences.align(),
-  'sequences.alignOne': ({ sequences }) => sequences.alignOne('orders_id_seq'),
-  'sequences.repairing': ({ sequences, audit }) => sequences.repairing(() => audit.read({ limit: 1 })),
   'orders.applyCommand': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN),
   'orders.insertOrder': ({ orders }) => orders.insertOrder(newOrder(), SERVICE_ORIGIN),
   'orders.findOrder': ({ orders }) => orders.findOrder(orderId(1n)),

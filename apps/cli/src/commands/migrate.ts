@@ -44,7 +44,9 @@ async function migrate({ withSession, interruption, output }: CommandContext, { 
     async ({ settings, persistence: { migrations, sequences } }) => {
       if (settings.migrate) {
         const applied = await migrations.migrate();
-        await sequences.align();
+        const [behind] = await sequences.align();
+        if (behind !== undefined)
+          throw new CommandError(`the sequence ${behind[0]} stays behind its table: ${behind[1]}`);
         return applied;
       }
       throw new CommandError('the schema is not changed, because MIGRATE is off; set MIGRATE=on');

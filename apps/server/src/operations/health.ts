@@ -1,4 +1,4 @@
-import { describeStorageFailure, type Sequences } from '@petstore/persistence';
+import { describeStorageFailure } from '@petstore/persistence';
 import type { Limits, LimitsMode } from './open-limiter.ts';
 import type { StorageState, StorageWatch } from './storage-watch.ts';
 
@@ -15,7 +15,6 @@ export interface ReadinessReport {
 interface HealthSources {
   readonly storage: Pick<StorageWatch, 'state' | 'check'>;
   readonly limits: Pick<Limits, 'readState'>;
-  readonly sequences: Pick<Sequences, 'behind' | 'align'>;
 }
 
 const NOT_REACHED = 'PostgreSQL has not been reached, or its schema is not ready';
@@ -57,7 +56,7 @@ export class Health {
   /** Checks PostgreSQL again, in a quarter of a second at most. */
   async report(): Promise<ReadinessReport> {
     if (this.#sources === undefined) return STARTING;
-    const { storage, limits, sequences } = this.#sources;
+    const { storage, limits } = this.#sources;
     // A server that is stopping is not ready, whatever the state of the database.
     const isStopping = this.#phase === 'stopping';
     const { state, reason } = isStopping ? { state: storage.state, reason: undefined } : await storage.check();
@@ -67,18 +66,8 @@ export class Health {
     if (state !== 'up') problems.push(describeStorage(state, reason));
     const status = problems.length === 0 ? 'ready' : 'not ready';
     if (mode === 'degraded') problems.push(describeUnavailable(unavailableReason));
-    problems.push(...describeSequences(sequences));
     return { status, problems, postgres: state === 'unavailable' ? 'down' : state, limits: mode };
   }
-}
-
-/** Names the sequences that were left behind, and looks again: rows, a right or a promotion may have come since. */
-function describeSequences(sequences: HealthSources['sequences']): readonly string[] {
-  const problems = [...sequences.behind].map(
-    ([name, reason]) => `the sequence ${name} is behind its table (${reason})`,
-  );
-  sequences.align().catch(() => {}); // the next report has its outcome, or says why PostgreSQL is unavailable
-  return problems;
 }
 
 function describeStorage(state: Exclude<StorageState, 'up'>, reason: Error | undefined): string {

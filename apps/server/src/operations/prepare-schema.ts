@@ -1,17 +1,18 @@
-import { type Migrations, NewerDatabaseError } from '@petstore/persistence';
+import { type Migrations, NewerDatabaseError, type Sequences } from '@petstore/persistence';
 import type { Logger } from 'pino';
 
 export interface SchemaPreparation {
   readonly migrations: Pick<Migrations, 'migrate' | 'assertMigrated'>;
+  readonly sequences: Pick<Sequences, 'align'>;
   readonly mayMigrate: boolean;
   readonly logger: Logger;
 }
 
 /**
- * Makes a function that prepares the schema whenever PostgreSQL becomes available. In a rolling update, a newer release may
+ * Makes a function that prepares the schema and the sequences whenever PostgreSQL becomes available. In a rolling update, a newer release may
  * migrate the schema meanwhile. A server that already runs then continues, even if it could not start on that schema.
  */
-export function schemaPreparer({ migrations, mayMigrate, logger }: SchemaPreparation): () => Promise<void> {
+export function schemaPreparer({ migrations, sequences, mayMigrate, logger }: SchemaPreparation): () => Promise<void> {
   let wasPrepared = false;
   return async () => {
     try {
@@ -27,6 +28,13 @@ export function schemaPreparer({ migrations, mayMigrate, logger }: SchemaPrepara
       logger.warn(
         { unknownMigrations },
         'the database was migrated by a newer version; this server keeps running until it is stopped',
+      );
+    }
+    const behind = await sequences.align();
+    if (behind.size > 0) {
+      logger.warn(
+        { sequences: Object.fromEntries(behind) },
+        'sequences are behind their tables, so changes fail: run "petstore migrate" as the owner of the tables',
       );
     }
     wasPrepared = true;

@@ -104,12 +104,23 @@ export function reportOf(error: unknown): Report | undefined {
   return isReport ? (cause as Report) : undefined;
 }
 
+/** The primary keys whose ids a sequence generates: their violation is no fault of the caller or of the statement. */
+const DRAWN_IDS: Readonly<Record<string, string>> = {
+  orders_pkey: 'orders_id_seq',
+  order_events_pkey: 'order_events_id_seq',
+  key_events_pkey: 'key_events_id_seq',
+};
+
+const BEHIND = 'generates ids that are in use, as after rows were copied into its table: run "petstore migrate"';
+
 /**
  * Converts an error of work on a connection. What PostgreSQL reports is judged by its SQLSTATE. Any other error is the
  * connection's if the connection was lost; otherwise it is a defect, or an error of the source of an import.
  */
 export function toStorageError(error: unknown, isConnectionLost: boolean): unknown {
   const report = reportOf(error);
+  const sequence = DRAWN_IDS[report?.constraint ?? ''];
+  if (sequence !== undefined) return new StorageUnavailableError(`the sequence ${sequence} ${BEHIND}`);
   const isUnavailable = report === undefined ? isConnectionLost : meaningOf(report.code).isUnavailable;
   return isUnavailable ? storageUnavailable(error) : error;
 }

@@ -12,7 +12,6 @@ import {
 } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { TIMEOUTS_MS } from '../database/timeouts.ts';
-import type { Sequences } from '../sequences.ts';
 import { columnsOfPlan, keyOfColumns } from './key-columns.ts';
 
 /** A key as created. */
@@ -43,11 +42,9 @@ type ApiKeyRow = InferEntity<Entities['ApiKeyEntity']>;
  */
 export class ApiKeyAdministration {
   readonly #database: Database;
-  readonly #sequences: Sequences;
 
-  constructor(database: Database, sequences: Sequences) {
+  constructor(database: Database) {
     this.#database = database;
-    this.#sequences = sequences;
   }
 
   createKey(key: NewApiKey, secretHash: Uint8Array, actor: Actor = SERVICE_ACTOR): Promise<ApiKey> {
@@ -128,16 +125,13 @@ export class ApiKeyAdministration {
   /** Each transaction may run on another server, the one that then takes writes. */
   async #transaction<Value>(work: (em: EntityManager, entities: Entities) => Promise<Value>): Promise<Value> {
     const [{ withOrm }, entities] = await Promise.all([import('../schema/orm.ts'), import('../schema/entities.ts')]);
-    return this.#sequences.repairing(() =>
-      withOrm(this.#database, { statementTimeoutMs: TIMEOUTS_MS.keyAdministration }, (orm) =>
-        orm.em.fork().transactional((em) => work(em, entities)),
-      ),
+    return withOrm(this.#database, { statementTimeoutMs: TIMEOUTS_MS.keyAdministration }, (orm) =>
+      orm.em.fork().transactional((em) => work(em, entities)),
     );
   }
 }
 
-export const createKeyAdministration = (database: Database, sequences: Sequences): ApiKeyAdministration =>
-  new ApiKeyAdministration(database, sequences);
+export const createKeyAdministration = (database: Database): ApiKeyAdministration => new ApiKeyAdministration(database);
 
 interface KeyEvent {
   readonly action: KeyEventAction;

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { Database } from '../database/database.ts';
 import { TIMEOUTS_MS } from '../database/timeouts.ts';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
-import { type Sequences, sequenceOf } from '../sequences.ts';
+import { moveOrderIds } from '../sequences.ts';
 import { ORDER_COLUMN_NAMES, ORDER_COLUMNS, ORDER_FACTS, type OrderRow } from './order-rows.ts';
 
 export interface ImportOrdersOptions extends ImportOptions {
@@ -35,7 +35,6 @@ const INSERT_EVENTS = `
 /** See `OrderStore.importOrders`. */
 export const importOrders = (
   database: Database,
-  sequences: Sequences,
   orders: ImportSource<Order>,
   { origin, ...options }: ImportOrdersOptions = {},
 ): Promise<ImportResult> =>
@@ -48,11 +47,9 @@ export const importOrders = (
       lock: 'orderIds',
       async insertStaged(client) {
         await client.query(MOVE_SEQUENCE);
-        return insertStagedOrders(client, origin);
-      },
-      async onConflict(error) {
-        const name = sequenceOf(error);
-        if (name !== undefined) await sequences.alignOne(name);
+        const insertedCount = await insertStagedOrders(client, origin);
+        await moveOrderIds(client); // beyond ids from 2^53 on, if the sequence has reached them
+        return insertedCount;
       },
     },
     orders,
