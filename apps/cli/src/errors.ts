@@ -8,7 +8,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** A command that failed and has said so by its report, such as that of an import or a check. Exit code 1. */
+/** A command that failed and has said so by its report, such as that of an import. Exit code 1. */
 export class ReportedError extends Error {
   override readonly name = 'ReportedError';
 }

@@ -2,8 +2,6 @@ import { readCommit } from '@petstore/runtime';
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import manifest from '../package.json' with { type: 'json' };
 import { addAuditCommand } from './commands/audit.ts';
-import { addCheckCommand } from './commands/check.ts';
-import { addCompletionCommand } from './commands/completion.ts';
 import { addKeysCommands } from './commands/keys.ts';
 import { addLimitsCommands } from './commands/limits.ts';
 import { addMigrateCommand } from './commands/migrate.ts';
@@ -28,8 +26,6 @@ Examples:
   petstore orders import orders.csv --skip-bad
   petstore orders export - --status shipped | gzip > shipped.ndjson.gz
   petstore audit --order 22
-  petstore check --url https://api.shop.example
-  source <(petstore completion bash)
 
 Documentation: docs/settings.md, docs/operations.md, apps/cli/README.md`;
 
@@ -59,10 +55,8 @@ export function createProgram(context: CommandContext, parserOutput: OutputConfi
   addOrdersCommands(program, context);
   addPetsCommands(program, context);
   addAuditCommand(program, context);
-  addCheckCommand(program, context);
   addMigrateCommand(program, context);
   addJsonFlag(program);
-  addCompletionCommand(program, context); // its output is a script, never JSON
   return program;
 }
 

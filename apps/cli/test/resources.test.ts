@@ -39,7 +39,6 @@ async function packagesOf(line: string, expectedCode: number): Promise<readonly 
 
 test.each([
   ['--help', 0],
-  ['completion bash', 0],
   ['keys create --plan enterprise', 2],
 ])('petstore %s loads neither the database nor what checks settings', async (line, code) => {
   expect(await packagesOf(line, code)).toEqual(['cli', 'commander', 'domain', 'runtime']);
