@@ -1,11 +1,22 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { petId } from '@petstore/domain';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { planFile, writeFile } from '../src/files/replace-file.ts';
+import { FileReplacement } from '../src/files/replace-file.ts';
 import { parseExactly, spawnPetstore, useTestCommandLine } from './support.ts';
 
 const commandLine = useTestCommandLine();
@@ -111,41 +122,75 @@ describe('a file that is there', () => {
     expect(readFileSync(path, 'utf8')).toBe(`${NDJSON.join('\n')}\n`);
   });
 
-  test('is not shown to others by being replaced', async () => {
-    const path = pathOf('private.ndjson');
-    writeFileSync(path, '', { mode: 0o600 });
-    await commandLine.json(['orders', 'export', path]);
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-  });
+  test.each([
+    [0o600, 0o077],
+    [0o664, 0o022],
+  ])(
+    'has its mode %o from the first byte to the last while it is replaced, whatever the umask is',
+    async (mode, umask) => {
+      const path = pathOf('private.ndjson');
+      writeFileSync(path, 'as it was');
+      chmodSync(path, mode);
+      const former = process.umask(umask);
+      try {
+        using replacement = new FileReplacement(path);
+        const modes: (readonly [size: number, mode: number])[] = [];
+        const look = () => {
+          const { size, mode } = statSync(pathOf(partialFiles()[0] ?? ''));
+          modes.push([size, mode & 0o777]);
+        };
+        look();
+        async function* texts() {
+          for (const text of ['first', ' and', ' last']) {
+            look();
+            yield text;
+            await sleep(10); // it is written meanwhile
+          }
+          look();
+        }
+        await replacement.write(texts());
+        expect(modes[0]).toEqual([0, mode]);
+        expect(modes.map(([, seen]) => seen)).toEqual(Array(5).fill(mode));
+        expect(modes.at(-1)?.[0]).toBeGreaterThan(0);
+      } finally {
+        process.umask(former);
+      }
+      expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o777]).toEqual(['first and last', mode]);
+    },
+  );
 
   test('under the name of an unfinished export is never written to, link or not', async () => {
     const [path, other] = [pathOf('safe.ndjson'), pathOf('other.txt')];
     writeFileSync(other, 'as it was');
     symlinkSync(other, `${path}.planted.partial`);
     writeFileSync(`${path}.left.partial`, 'half');
-    for (const runId of ['planted', 'left']) {
-      const failed = writeFile(planFile(path), Readable.from(['orders']), { runId });
-      await expect(failed).rejects.toThrow(/safe\.ndjson cannot be written: .*already exists/);
+    for (const id of ['planted', 'left']) {
+      expect(() => new FileReplacement(path, id)).toThrow(/safe\.ndjson cannot be written: .*already exists/);
     }
     expect(readFileSync(other, 'utf8')).toBe('as it was');
     expect([existsSync(path), readFileSync(`${path}.left.partial`, 'utf8')]).toEqual([false, 'half']);
     // Nor does it stand in the way of the next export.
     await importAll();
     expect(await commandLine.json(['orders', 'export', path])).toEqual({ exported: 4 });
-    for (const runId of ['planted', 'left']) rmSync(`${path}.${runId}.partial`);
+    for (const id of ['planted', 'left']) rmSync(`${path}.${id}.partial`);
   });
 
-  test('is followed where it is a link, and written to where it is a device', async () => {
-    await importAll();
-    writeFileSync(pathOf('target.ndjson'), '');
-    symlinkSync(pathOf('target.ndjson'), pathOf('link.ndjson'));
-    const { stderr } = await commandLine.run(['orders', 'export', pathOf('link.ndjson')]);
-    expect(stderr).toMatch(
-      /link\.ndjson is overwritten in place, because it is a link: it is incomplete until the end\.$/m,
-    );
-    expect(readFileSync(pathOf('target.ndjson'), 'utf8')).toBe(`${NDJSON.join('\n')}\n`);
-    expect(await commandLine.json(['orders', 'export', '/dev/null'])).toEqual({ exported: 4 });
-    expect(existsSync('/dev/null.partial')).toBe(false);
+  test.each([
+    ['a link', () => symlinkSync(pathOf('target'), pathOf('a link')), 'it is a link; name the file to which it leads'],
+    [
+      'a pipe',
+      () => execFileSync('mkfifo', [pathOf('a pipe')]),
+      'it is a device or a pipe; export to - and redirect the output',
+    ],
+    ['a folder', () => mkdirSync(pathOf('a folder')), 'it is a folder'],
+  ])('is not replaced if it is %s, which is said before any work', async (name, make, reason) => {
+    make();
+    const result = await commandLine.run(['orders', 'export', pathOf(name), '--json'], {
+      environment: { DATABASE_URL: 'postgres://user@127.0.0.1:1/none' }, // which would be the reason otherwise
+    });
+    expect(result).toEqual({ code: 1, stdout: '', stderr: `petstore: ${pathOf(name)} cannot be written: ${reason}\n` });
+    expect(partialFiles()).toEqual([]);
+    expect(existsSync(pathOf('target'))).toBe(false);
   });
 });
 

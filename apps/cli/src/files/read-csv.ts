@@ -99,7 +99,6 @@ function checkHeader(line: number, cells: readonly string[], { fields, required 
     const formats = `NDJSON, or CSV that begins with a header of ${fields.join(',')}`;
     throw new UnreadableInputError(`line ${line}: ${problem}. The file must be ${formats}`);
   };
-  if (/^sep=/i.test(names[0] ?? '')) return fail('only Excel reads a line with sep=; delete it');
   if (unknown !== undefined) return fail(`unknown column ${quote(unknown)}`);
   if (repeated !== undefined) return fail(`duplicate column ${repeated}`);
   if (missing !== undefined) return fail(`column ${missing} is missing`);
