@@ -123,8 +123,8 @@ describe('a file that is there', () => {
   });
 
   test.each([
-    [0o600, 0o077],
-    [0o664, 0o022],
+    [0o600, 0o022],
+    [0o664, 0o077],
   ])(
     'has its mode %o from the first byte to the last while it is replaced, whatever the umask is',
     async (mode, umask) => {
