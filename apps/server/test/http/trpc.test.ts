@@ -209,7 +209,7 @@ describe('an input with', () => {
     delay.enable();
     const statuses = await sendEachWay(body);
     delay.disable();
-    for (const status of statuses) expect([400, 413, 431]).toContain(status);
+    for (const status of statuses) expect([207, 400, 413, 431]).toContain(status); // 207: its neighbour in a batch has no input
     // Not a claim of speed: a server that builds these values takes seconds, and hundreds of megabytes.
     expect(delay.max / 1e6).toBeLessThan(1_000);
     expect((await readMemoryInUse()) - before).toBeLessThan(30_000_000);
