@@ -6,7 +6,7 @@ import { admission } from './admission.ts';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
 import { RequestsInFlight } from './concurrency.ts';
 import { Connections } from './connections.ts';
-import { cors } from './cors.ts';
+import { cors, publicCors } from './cors.ts';
 import { rewriteTarget } from './malformed-requests.ts';
 import { observe, traceIdOf } from './observe.ts';
 import { responses } from './responses.ts';
@@ -55,6 +55,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const admissionOptions = { ...options, requestsInFlight, nowMs };
   /** The documents, and all paths that are neither of the API nor of tRPC. */
   const openPaths: FastifyPluginAsync = async (open) => {
+    open.register(publicCors);
     open.register(admission, { ...admissionOptions, needsKey: false });
     open.register(documents, options);
   };

@@ -100,6 +100,12 @@ export class Connections {
     );
     server.maxConnections = bounds.maxConnections;
     server.on('connection', (socket: Socket) => this.#accept(socket));
+    // Node would close the connection without a response.
+    server.on('connect', (_request, socket: Socket) => {
+      socket.on('error', () => socket.destroy()); // Node has removed its own listeners, and its parser
+      this.#refuse('invalid_request', socket);
+      socket.resume();
+    });
     // Node would respond without our headers, to anybody; admission refuses other expectations than the one that is defined.
     server.on('checkExpectation', (request, response) => server.emit('request', request, response));
     return server;
@@ -222,16 +228,19 @@ export class Connections {
    * and the rate-limit headers of its peer's address, unless the request before it still has a response to come.
    */
   refuse(error: ConnectionError, socket: Socket): void {
-    const connection = this.#open.get(socket);
     // On a connection without a byte, nothing was requested. A browser that keeps the connection ready would take a 408 for
     // the response to a later request.
     const isUnused = socket.bytesRead === 0;
-    if (error.code === 'ECONNRESET' || socket.destroyed || isUnused || connection === undefined)
-      return void socket.destroy();
+    if (error.code === 'ECONNRESET' || isUnused) return void socket.destroy();
+    this.#refuse(CODES[error.code] ?? 'invalid_request', socket);
+  }
+
+  #refuse(code: ErrorCode, socket: Socket): void {
+    const connection = this.#open.get(socket);
+    if (socket.destroyed || connection === undefined) return void socket.destroy();
     // The parser reports an error again with every chunk.
     if (connection.isBroken) return;
     connection.isBroken = true;
-    const code = CODES[error.code] ?? 'invalid_request';
     const { last } = connection;
     if (last === undefined || (last.request.raw.complete && last.raw.closed)) {
       this.#respond(socket, code).catch(() => socket.destroy());
@@ -254,11 +263,13 @@ export class Connections {
     metrics.countError(code);
     const requestId = newRequestId();
     logger[accessLogLevel]({ requestId, clientAddress, status, errorCode: code }, 'request completed');
+    const limitHeaders = rateLimitHeaders(decision);
+    delete limitHeaders['retry-after']; // the same data will never become a request
     const headers = {
       date: new Date().toUTCString(),
       ...DEFAULT_HEADERS,
       'x-request-id': requestId,
-      ...rateLimitHeaders(decision),
+      ...limitHeaders,
       'content-type': 'application/json',
       'content-length': body.length,
       connection: 'close',

@@ -58,5 +58,20 @@ export const cors = fp<Pick<AppOptions, 'corsOrigins'>>(
   { name: 'cors' },
 );
 
+/**
+ * Lets scripts of any origin read what needs no key and is the same for everybody, as tools do that import the OpenAPI
+ * documents by URL. To be registered for those paths only.
+ */
+export const publicCors = fp(
+  async (app) => {
+    app.addHook('onRequest', (request, reply, done) => {
+      reply.headers({ 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED_HEADERS });
+      if (isPreflight(request)) reply.headers(PREFLIGHT_HEADERS);
+      done();
+    });
+  },
+  { name: 'public-cors', dependencies: ['cors'] },
+);
+
 const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
   method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;

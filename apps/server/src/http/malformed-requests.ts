@@ -3,6 +3,7 @@ import { ApiError } from '@petstore/api';
 import type { FastifyRequest, RawRequestDefaultExpression } from 'fastify';
 
 const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
+const MALFORMED_HOST = new ApiError('invalid_request', 'The Host header is no host with an optional port.');
 const NO_SINGLE_HOST = new ApiError('invalid_request', 'An HTTP/1.1 request must have exactly one Host header.');
 
 /** The requests whose target is no URL, or cannot be decoded. */
@@ -41,14 +42,24 @@ function originFormOf(target: string, method: string | undefined): string | unde
   if (target.startsWith('/')) return target;
   if (target === '*') return method === 'OPTIONS' ? '/' : undefined;
   const [, authority = '', rest = ''] = ABSOLUTE_FORM.exec(target) ?? [];
-  if (!URL.canParse(`http://${authority}`)) return undefined;
+  if (!isAuthority(authority)) return undefined;
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** @returns why a request cannot be understood; `undefined` if it can */
 export function malformationOf({ raw }: FastifyRequest): ApiError | undefined {
   if (malformed.has(raw)) return MALFORMED_URL;
-  return hasSingleHost(raw) ? undefined : NO_SINGLE_HOST;
+  if (!hasSingleHost(raw)) return NO_SINGLE_HOST;
+  const { host = '' } = raw.headers;
+  return host === '' || isAuthority(host) ? undefined : MALFORMED_HOST;
+}
+
+/**
+ * Whether a text is a host with an optional port (RFC 9110 section 7.2), of which tRPC can make the URL of a request. User
+ * information, which `URL` would take, is an error (section 4.2.4).
+ */
+function isAuthority(text: string): boolean {
+  return !/[@/?#\\\s]/.test(text) && URL.canParse(`http://${text}`);
 }
 
 /** RFC 9112 section 3.2: a request without Host, or with more than one, is refused with 400. */

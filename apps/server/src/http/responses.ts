@@ -73,13 +73,42 @@ export function errorHandler(metrics: HttpMetrics, format: (response: ErrorRespo
   };
 }
 
-/** Counts a failure that a response reports, and logs it if it is a fault of the service. */
+/**
+ * Counts a failure that a response reports, and logs it if it is a fault of the service. To a caller who has left nothing is
+ * reported, so nothing is counted.
+ */
 export function reportError(request: FastifyRequest, error: unknown, metrics: HttpMetrics): ApiError {
   const apiError = toApiError(error);
+  if (request.raw.socket.destroyed) {
+    if (!isOfLeaving(apiError)) logFailure(request, apiError);
+    return apiError;
+  }
   request.errorCode ??= apiError.errorCode;
   metrics.countError(apiError.errorCode);
   logFailure(request, apiError);
   return apiError;
+}
+
+/** What is thrown to end work for a caller who has left. It is no failure. */
+export class CallerLeftError extends Error {
+  override readonly name = 'CallerLeftError';
+}
+
+/** The errors with which streams, and what waits on a signal, end when a connection does. */
+const CODES_OF_LEAVING: ReadonlySet<unknown> = new Set([
+  'ABORT_ERR',
+  'ECONNRESET',
+  'EPIPE',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_STREAM_UNABLE_TO_PIPE',
+]);
+
+/** Whether an error has no other reason than that its caller has left. */
+function isOfLeaving({ cause }: ApiError): boolean {
+  if (cause instanceof CallerLeftError) return true;
+  if (!(cause instanceof Error)) return false;
+  return cause.name === 'AbortError' || ('code' in cause && CODES_OF_LEAVING.has(cause.code));
 }
 
 /** Logs an error if it concerns an operator. */

@@ -81,7 +81,6 @@ describe('an origin of CORS_ORIGINS', () => {
     [404, '/v1/store/orders/x/y', undefined],
     [400, '/v1/store/orders/%', undefined],
     [404, '/trpc/nothing', undefined],
-    [200, '/v1/openapi.json', undefined],
   ])('may read a %i, with its rate limit headers: %s', async (status, path, key) => {
     const response = await app.fetch(path, { headers: { origin: SHOP }, ...(key !== undefined && { key }) });
     expect(response.status).toBe(status);
@@ -120,7 +119,24 @@ describe('any other origin', () => {
   });
 });
 
-test('without CORS_ORIGINS there are no CORS headers', async () => {
+test('what needs no key is readable from any origin, with and without CORS_ORIGINS', async () => {
+  await using plain = await startTestApp();
+  for (const service of [app, plain]) {
+    for (const path of ['/v1/openapi.json', '/v1/openapi.yaml', '/v2/openapi.json', '/llms.txt', '/docs']) {
+      for (const origin of [SHOP, 'https://editor.example']) {
+        const read = await service.fetch(path, { key: null, headers: { origin } });
+        expect([read.status, read.headers.get('access-control-allow-origin')], path).toEqual([200, '*']);
+        expect(read.headers.get('access-control-expose-headers')).toContain('ETag');
+      }
+      const headers = { origin: 'https://editor.example', 'access-control-request-method': 'GET' };
+      const asked = await service.fetch(path, { key: null, method: 'OPTIONS', headers });
+      expect([asked.status, asked.headers.get('access-control-allow-origin')], path).toEqual([204, '*']);
+      expect(asked.headers.get('access-control-allow-headers')).toContain('If-None-Match');
+    }
+  }
+});
+
+test('without CORS_ORIGINS there are no CORS headers where a key is needed', async () => {
   await using plain = await startTestApp();
   const response = await plain.fetch('/v1/store/orders', { headers: { origin: SHOP } });
   expect([...response.headers.keys()].filter((name) => name.startsWith('access-control') || name === 'vary')).toEqual(

@@ -191,6 +191,33 @@ test.each(['', 'identity', 'Identity'])('a body whose Content-Encoding is "%s" i
   expect(await response.text()).toContain('malformed_json');
 });
 
+test('CONNECT gets an Error object, counts for its address, and ends the connection', async () => {
+  await using own = await startTestApp();
+  const send = 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n';
+  for (const remaining of ['599', '598']) {
+    using connection = await openRaw({ port: own.port });
+    connection.write(send);
+    const { headers } = await expectError(await connection.read('CONNECT'), 'invalid_request');
+    expect(headers).toMatchObject({ connection: 'close', 'x-ratelimit-remaining': remaining });
+    expect(await connection.readToEnd()).toBe('');
+  }
+  expect(own.errorCodes).toEqual(['invalid_request', 'invalid_request']);
+  expect(own.observed).toMatchObject([{ status: 400 }, { status: 400 }]);
+});
+
+test('CONNECT behind a request takes nothing from its response, and ends the connection', async () => {
+  using connection = await openRaw({ port: app.port });
+  connection.write(`${authorized('GET /v1/pets/1 HTTP/1.1')}CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n`);
+  expect(await connection.read()).toMatchObject({ status: 200 });
+  expect(await connection.readToEnd()).toBe('');
+});
+
+test('an offer of a WebSocket changes nothing', async () => {
+  const offer = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: AAAA', 'Sec-WebSocket-Version: 13'];
+  const response = await sendOne(authorized('GET /v1/pets/1 HTTP/1.1', ...offer), { port: app.port });
+  expect(response.status).toBe(200);
+});
+
 describe('on one connection', () => {
   test('responses come in the order of their requests, also before garbage', async () => {
     const get = authorized('GET /v1/pets/1 HTTP/1.1');

@@ -146,6 +146,10 @@ test('input that the parser refuses counts for its address: 600 a minute, and th
   }
   await expectError(await send(KEYLESS, '127.0.0.9'), 'rate_limit_exceeded');
   await expectError(await send(KEYLESS, '127.0.0.10'), 'missing_api_key');
+  for (const [code, text] of REFUSED) {
+    const { headers } = await expectError(await send(text, '127.0.0.9'), code);
+    expect(headers).not.toHaveProperty('retry-after'); // it would be refused again
+  }
 });
 
 test('of an address 64 requests may wait for a look-up, and further ones are refused', async () => {

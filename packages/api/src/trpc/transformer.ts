@@ -18,17 +18,27 @@ const IS_WRITTEN_FOR = {
  * names that are excluded here.
  */
 const FieldName = z.string().regex(/^(?!(?:constructor|prototype)$)[A-Za-z]\w*$/);
-const FieldTypes = z.record(FieldName, z.tuple([z.enum(['bigint', 'Date', 'undefined'])]));
+const FieldTypes = recordOf(FieldName, z.tuple([z.enum(['bigint', 'Date', 'undefined'])]));
 
 /** A flat object, or no input. superjson's note that two fields hold the same value is ignored: each gets a copy. */
 const EncodedInput = z
-  .object({ json: z.record(z.string(), z.unknown()), meta: z.object({ values: FieldTypes.default({}) }).optional() })
+  .object({ json: recordOf(z.string(), z.unknown()), meta: z.object({ values: FieldTypes.default({}) }).optional() })
   .refine(({ json, meta }) =>
     Object.entries(meta?.values ?? {}).every(
       ([field, [type]]) => Object.hasOwn(json, field) && IS_WRITTEN_FOR[type](json[field]),
     ),
   )
   .or(z.object({ json: z.null(), meta: z.object({ values: z.tuple([z.literal('undefined')]) }) }));
+
+/** A record that refuses the field `__proto__`: zod's own drops it without a word. */
+function recordOf<Name extends z.ZodString, Value extends z.ZodType>(name: Name, value: Value) {
+  return z
+    .unknown()
+    .refine((fields) => !(typeof fields === 'object' && fields !== null && Object.hasOwn(fields, '__proto__')), {
+      abort: true, // what goes by the record's types must not run
+    })
+    .pipe(z.record(name, value));
+}
 
 /**
  * superjson in both directions, so `bigint` and `Date` keep their types. superjson would build values of any type that a
@@ -39,21 +49,43 @@ export const transformer = {
   serialize: (value: unknown): SuperJSONResult => superjson.serialize(value),
 
   /**
+   * Never throws: tRPC reads the inputs of a batch together, and would fail all of its calls.
+   *
    * @param encoded a result of JSON.parse; its values are not copied
-   * @throws ApiError `invalid_request`, `payload_too_large` beyond {@link INPUT_MAX_BYTES}
+   * @returns the input, or the mark of a malformed one, for {@link assertWellFormed}
    */
   deserialize(encoded: unknown): unknown {
-    assertSize(encoded);
-    const { data } = EncodedInput.safeParse(encoded);
-    if (data === undefined) throw new ApiError('invalid_request', NOT_ENCODED);
-    const { json, meta } = data;
-    // superjson's types allow neither unknown values nor a missing list of types.
-    return superjson.deserialize({ json, meta: { values: meta?.values, v: 1 } } as SuperJSONResult, { inPlace: true });
+    try {
+      return readInput(encoded);
+    } catch (error) {
+      return { [REFUSAL]: error };
+    }
   },
 };
 
+/** Marks an input that could not be read, with the error as its value. No JSON has such a field. */
+const REFUSAL = Symbol('refusal');
+
+/**
+ * @param input as `transformer.deserialize` returned it
+ * @throws ApiError `invalid_request`, `payload_too_large` beyond {@link INPUT_MAX_BYTES}
+ */
+export function assertWellFormed(input: unknown): void {
+  if (typeof input === 'object' && input !== null && REFUSAL in input) throw input[REFUSAL];
+}
+
+function readInput(encoded: unknown): unknown {
+  assertSize(encoded);
+  const { data } = EncodedInput.safeParse(encoded);
+  if (data === undefined) throw new ApiError('invalid_request', NOT_ENCODED);
+  const { json, meta } = data;
+  // superjson's types allow neither unknown values nor a missing list of types.
+  return superjson.deserialize({ json, meta: { values: meta?.values, v: 1 } } as SuperJSONResult, { inPlace: true });
+}
+
 const NOT_ENCODED =
-  'The input must be a flat object encoded by superjson; besides JSON, it may contain 64-bit bigint, Date and undefined.';
+  'The input must be a flat object encoded by superjson, without a field __proto__; besides JSON, it may contain 64-bit ' +
+  'bigint, Date and undefined.';
 
 function assertSize(encoded: unknown): void {
   try {

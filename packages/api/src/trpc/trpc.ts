@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import type { ProcedureContract } from '../procedure-contract.ts';
 import { formatTrpcError } from './format-error.ts';
 import { requirePermission } from './permission.ts';
-import { transformer } from './transformer.ts';
+import { assertWellFormed, transformer } from './transformer.ts';
 
 /** How often an idle subscription sends a sign of life, in milliseconds. */
 const PING_INTERVAL_MS = 15_000;
@@ -25,9 +25,13 @@ const t = initTRPC
 
 export const { router, createCallerFactory } = t;
 
-/** A procedure for those whom its contract admits. HTTP requests are authenticated before. */
-export const procedure = t.procedure.use(({ ctx, meta: contract, next }) => {
+/**
+ * A procedure for those whom its contract admits. HTTP requests are authenticated before. A malformed input fails its own
+ * call only; a procedure without an input does not read what was sent as one.
+ */
+export const procedure = t.procedure.use(async ({ ctx, meta: contract, getRawInput, next }) => {
   if (contract === undefined) throw new Error('A procedure has no contract.');
   requirePermission(ctx.principal, contract);
+  if (contract.input !== undefined) assertWellFormed(await getRawInput());
   return next();
 });

@@ -23,10 +23,10 @@ export interface TrpcOptions extends Pick<AppOptions, 'services' | 'metrics'> {
   readonly subscriptions: Subscriptions;
 }
 
-const READ = 'GET, HEAD, OPTIONS';
+const READ = 'GET, OPTIONS';
 /** The methods of a procedure, as the Allow header lists them. */
 const METHODS_OF = { query: READ, subscription: READ, mutation: 'POST, OPTIONS' } as const;
-const ANY_METHODS = 'GET, HEAD, POST, OPTIONS';
+const ANY_METHODS = 'GET, POST, OPTIONS';
 
 const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
 const IS_PLAIN = /^(?:identity)?$/i;

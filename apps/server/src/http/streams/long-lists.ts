@@ -7,7 +7,7 @@ import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
 import { whenClosed } from '../observe.ts';
-import { logFailure, refusalOf, sendJson } from '../responses.ts';
+import { CallerLeftError, logFailure, refusalOf, sendJson } from '../responses.ts';
 
 /** Sends lists: a short one whole, and a limited number of long ones in pieces, as fast as their clients read. */
 export class LongLists {
@@ -99,6 +99,8 @@ export class LongLists {
     // However the response ends, nobody waits for a batch that was fetched ahead.
     whenClosed(reply, () => void source.return?.().catch(() => {}));
     const { done, value: first } = await source.next();
+    // A list that is ended before its first batch has none.
+    if (reply.raw.closed) throw new CallerLeftError();
     if (done === true) throw new Error('A list has at least one batch.');
     if (!first.isLast) this.begin(request, reply);
     return { first, rest: { [Symbol.asyncIterator]: () => source } };
