@@ -10,6 +10,9 @@ export const INT64_MAX = 2n ** 63n - 1n;
 
 export const isInt64 = (value: bigint): boolean => value >= INT64_MIN && value <= INT64_MAX;
 
+/** The next 64-bit integer; `undefined` after the largest. */
+export const int64After = (value: bigint): bigint | undefined => (value === INT64_MAX ? undefined : value + 1n);
+
 const CANONICAL_INT64 = /^(?:0|-?[1-9]\d{0,18})$/;
 
 /**

@@ -236,3 +236,22 @@ test('pets are listed in the order of their ids, as many as there are', async ()
   expect(batches.map((batch) => batch.length)).toEqual([10_000, 10_000, 5_000]);
   expect(batches.flat()).toEqual(pets);
 });
+
+/** The last of so many consecutive ids is the largest there is. */
+const lastIds = (count: number): readonly bigint[] =>
+  Array.from({ length: count }, (_, i) => INT64_MAX - BigInt(count - 1 - i));
+
+test('pets whose last batch is full end with the largest id', async () => {
+  const pets = lastIds(10_000).map((id) => ({ id: petId(id), name: 'pet' }));
+  await store.persistence.pets.importPets(numbered(pets));
+  expect(await collect(store.persistence.pets.listPets())).toEqual([pets]);
+});
+
+// As many as the first batch holds, and as the first two do.
+test.each([250, 2_250])('%i orders whose last batch is full end with the largest id', async (count) => {
+  const orders = lastIds(count).map(pendingOrder);
+  await importOrders(store, orders);
+  expect(await listedOrders(store)).toEqual(orders);
+  const batches = await collect(store.persistence.orders.listOrderTexts());
+  expect(batches.map(({ isLast }) => isLast)).toEqual(batches.map((_, i) => i === batches.length - 1));
+});

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import {
-  INT64_MAX,
   INT64_MIN,
+  int64After,
   type Order,
   type OrderRepository,
   type OrderStatus,
@@ -141,8 +141,8 @@ function createBatches<Column extends string, Batch>(
       const [row] = await database.run(purpose, statement, [fromId.toString()]);
       if (row === undefined) throw new Error('a statement of aggregates returned no row');
       assertInOrder(row.id, row.largest_id);
-      const lastId = row.largest_id ?? INT64_MAX;
-      const nextId = Number(row.count) < limit || lastId === INT64_MAX ? undefined : lastId + 1n;
+      const isLast = row.largest_id === null || Number(row.count) < limit;
+      const nextId = isLast ? undefined : int64After(row.largest_id);
       let batch: Batch | undefined;
       return {
         batch: () => (batch ??= batchOf(valuesOf(row, columns), nextId === undefined)),

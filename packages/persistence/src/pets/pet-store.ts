@@ -1,4 +1,4 @@
-import { INT64_MIN, type Pet, type PetRepository, petId } from '@petstore/domain';
+import { INT64_MIN, int64After, type Pet, type PetRepository, petId } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { prepareStatement } from '../database/statement.ts';
 import {
@@ -60,12 +60,12 @@ export const createPetStore = (database: Database): PetStore => ({
     }),
   importPets: (pets, options) => importRows(database, IMPORT, pets, options),
   async *listPets() {
-    for (let fromId: bigint = INT64_MIN; ; ) {
-      const rows = await database.run('batches', LIST_PETS, [fromId.toString()]);
+    for (let fromId: bigint | undefined = INT64_MIN; fromId !== undefined; ) {
+      const rows: readonly PetRow[] = await database.run('batches', LIST_PETS, [fromId.toString()]);
       if (rows.length > 0) yield rows.map(petOfRow);
       const last = rows.at(-1);
       if (last === undefined || rows.length < BATCH) return;
-      fromId = last.id + 1n;
+      fromId = int64After(last.id);
     }
   },
 });
