@@ -8,7 +8,7 @@ import { renderPage } from './layout.ts';
 import { referencePage } from './reference-page.ts';
 import { createResource, type Resource } from './resource.ts';
 import { searchEntries } from './search-entries.ts';
-import { REFERENCE_PATH, readVersions, type Site } from './site.ts';
+import { REFERENCE_PATH, readVersions, rootFrom, type Site } from './site.ts';
 
 /** The parts of a GET or HEAD request that determine its response. */
 export interface ReferenceRequest {
@@ -130,13 +130,14 @@ There is no page at this address. Paths are exact: case and slashes count.
 
 Search, choose a page from the list, or begin at the [reference](${REFERENCE_PATH}).`;
 
-/** The page for a missing path. It is rendered anew for each request, because its links depend on the path. */
+/** The page for a missing path: its links depend on how deep that is, but it does not repeat the path, which might be a key. */
 function notFound(path: string, site: Site): ReferenceResponse {
   const page = {
-    path: path.slice(1).split('/').map(encodeURIComponent).join('/'),
+    path: '',
     title: 'Page not found',
     summary: 'There is no page at this address.',
     markdown: NOT_FOUND,
   };
-  return { status: 404, headers: { ...PAGE_HEADERS, vary: 'accept' }, body: Buffer.from(renderPage(page, site)) };
+  const html = renderPage(page, site, rootFrom(path.slice(1)));
+  return { status: 404, headers: { ...PAGE_HEADERS, vary: 'accept' }, body: Buffer.from(html) };
 }

@@ -3,8 +3,12 @@ import { escapeHtml, renderMarkdown } from './markdown.ts';
 import { renderMethod } from './reference-page.ts';
 import { ERRORS_PATH, type Page, REFERENCE_PATH, rootFrom, type Site } from './site.ts';
 
-/** Renders a page: the header, the list of all pages, the text, and the list of its sections. */
-export function renderPage(page: Page, site: Site): string {
+/**
+ * Renders a page: the header, the list of all pages, the text, and the list of its sections.
+ *
+ * @param root the root, relative to the address of the page
+ */
+export function renderPage(page: Page, site: Site, root = rootFrom(page.path)): string {
   const { path, title } = page;
   const { name, assets, versions } = site;
   const { html, sections } = renderMarkdown(page);
@@ -14,7 +18,7 @@ export function renderPage(page: Page, site: Site): string {
 <html lang="en" data-rendered-for="${escapeHtml(site.root)}">
 <head>
 <meta charset="utf-8">
-<base href="${rootFrom(path)}">
+<base href="${root}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title.startsWith(name) ? title : `${title} · ${name}`)}</title>
 <meta name="description" content="${escapeHtml(page.summary.replaceAll('`', ''))}">
@@ -23,7 +27,7 @@ export function renderPage(page: Page, site: Site): string {
 <link rel="stylesheet" href="${assets.path}/${STYLES}">
 </head>
 <body>
-<a class="skip" href="${path}#main">Skip to the text</a>
+${path === '' ? '' : `<a class="skip" href="${path}#main">Skip to the text</a>`}
 ${renderHeader(page, site)}
 <div class="columns">
 <details class="pages"><summary>All pages</summary><nav aria-label="All pages">${navigation}</nav></details>

@@ -15,6 +15,7 @@ export const rootFrom = (path: string): string => '../'.repeat(path.split('/').l
 
 /** A page of the site, written or generated as Markdown. */
 export interface Page {
+  /** Empty for what has no address of its own: then no link leads into the page itself. */
   readonly path: string;
   readonly title: string;
   /** One or two sentences, in Markdown. */
