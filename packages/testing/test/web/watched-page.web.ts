@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { expect, test } from 'vitest';
-import { openChromium, openWatchedPage } from '../src/chromium.ts';
-import { startHttpServer } from '../src/http-server.ts';
+import { openChromium, openWatchedPage } from '../../src/chromium.ts';
+import { startHttpServer } from '../../src/http-server.ts';
 
 const browser = await openChromium();
 
