@@ -27,6 +27,7 @@ const IDENTIFIER = /`((?=\w*[a-z][A-Z]|[A-Z]+_)[A-Za-z]\w+)(?:\([^`]*\))?`/g;
 
 /** Names of libraries, languages and systems that our code does not use. */
 const NAMES_OF_OTHERS = [
+  'HTTPS_PROXY', // Node, with NODE_USE_ENV_PROXY=1
   'UseNumber', // Go
   'connectionTimeout', // Fastify
   'frameworkErrors', // Fastify
