@@ -131,7 +131,6 @@ describe('every failure over tRPC is an error envelope with the documented code'
 
 test.each([
   ['pets.get', 'GET, OPTIONS', 1],
-  ['limits.current', 'GET, OPTIONS', 0],
   ['orders.cancel', 'POST, OPTIONS', 1],
   ['pets.get,pets.get?batch=1', 'GET, OPTIONS', 2],
   ['pets.get,nothing?batch=1', 'GET, POST, OPTIONS', 2],
