@@ -113,5 +113,17 @@ async function bundleServiceTypes(emitted: string): Promise<string> {
   const { output } = await bundle.generate({ format: 'es' });
   await bundle.close();
   // The bundler names the source of each part, in a folder that is removed afterwards.
-  return output[0].code.replaceAll(/^\/\/ \S+\.d\.ts\n/gm, '');
+  return exportAll(output[0].code.replaceAll(/^\/\/ \S+\.d\.ts\n/gm, ''));
+}
+
+/**
+ * Exports every declaration instead of the entry's alone: the compiler writes declarations of programs that infer these
+ * types only if it can name all of them.
+ */
+function exportAll(declarations: string): string {
+  const names = Array.from(
+    declarations.matchAll(/^(?:declare )?(?:class|const|enum|function|interface|type) (\w+)/gm),
+    ([, name]) => name,
+  );
+  return declarations.replace(/^export type \{[^}]*\};$/m, `export type { ${names.join(', ')} };`);
 }

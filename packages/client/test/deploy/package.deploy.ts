@@ -192,6 +192,28 @@ describe('the package', () => {
     expect(await typeCheck(trpcProgram, { 'program.ts': source }, BUNDLER)).toBe('');
   });
 
+  test('names all types that modules infer from it, so that the compiler writes their declarations', async () => {
+    const source = `
+      import { type AppRouter, createPetstoreClient, petstoreErrorOf, transformer } from '@petstore/client';
+      import { createTRPCClient, httpBatchLink } from '@trpc/client';
+      export const petstore = createPetstoreClient({ baseUrl: 'https://petstore.example.com', apiKey: 'key' });
+      export const { orders, pets, limits, v2, rest } = petstore;
+      export const place = (petId: bigint) => orders.place.mutate({ petId, quantity: 1 });
+      export const get = (orderId: bigint) => orders.get.query({ orderId });
+      export const follow = () => petstore.events();
+      export const restLimits = () => rest.v2.limits();
+      export const restOrders = () => rest.listOrders();
+      export const codeOf = (error: unknown) => petstoreErrorOf(error)?.code;
+      const link = httpBatchLink({ url: 'https://petstore.example.com/trpc', transformer });
+      export const own = createTRPCClient<AppRouter>({ links: [link] });
+    `;
+    const options = { noEmit: false, declaration: true, emitDeclarationOnly: true, rootDir: '.', outDir: 'declared' };
+    expect(await typeCheck(trpcProgram, { 'wrapper.ts': source }, { ...NODE, ...options })).toBe('');
+    expect(await readFile(join(trpcProgram, 'declared/wrapper.d.ts'), 'utf8')).toMatch(
+      /place: .*import\("@petstore\/client\/service-types"\)\.Order,/,
+    );
+  });
+
   test('keeps the tags of procedures, which an editor shows', () => {
     const head = "import type { PetstoreClient } from '@petstore/client';\ndeclare const client: PetstoreClient";
     const expressions = ['client.orders.get', 'client.v2.orders.list', 'client.pets.get'];
