@@ -4,6 +4,7 @@ import { connectionError } from '../transport/attempt.ts';
 import { pause } from '../transport/clock.ts';
 import { FOR_EVER, retryDelayMs } from '../transport/retries.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
+import { mediaTypeOf } from './media-type.ts';
 import type { PetstoreOutputs, TrpcErrorShape } from './router.ts';
 import { transformer } from './transformer.ts';
 import { errorOfShape } from './trpc-errors.ts';
@@ -80,7 +81,7 @@ async function open({ send, options }: Connection, after: string | undefined, si
     signal,
     streams: true,
   });
-  if (response.headers.get('content-type')?.startsWith('text/event-stream')) return response;
+  if (mediaTypeOf(response.headers) === 'text/event-stream') return response;
   response.close();
   throw errorOf(response.text, response);
 }

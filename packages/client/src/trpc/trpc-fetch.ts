@@ -2,6 +2,7 @@ import type { httpBatchLink } from '@trpc/client';
 import type { Connection } from '../connection.ts';
 import { connectionError } from '../transport/attempt.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
+import { mediaTypeOf } from './media-type.ts';
 
 /** The type that tRPC's links accept. */
 type TrpcFetch = NonNullable<Parameters<typeof httpBatchLink>[0]['fetch']>;
@@ -35,7 +36,7 @@ export function createTrpcFetch({ send }: Connection) {
       streams,
     });
     const { ok } = source;
-    if (streams && ok && source.headers.get('content-type')?.includes('json')) {
+    if (streams && ok && mediaTypeOf(source.headers) === 'application/json') {
       return { ok, source, body: streamOf(source), json: async () => undefined };
     }
     source.close();
