@@ -1,8 +1,9 @@
+import { Migration } from '@mikro-orm/migrations';
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../src/database/database.ts';
-import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
+import { MIGRATION_NAMES, type MigrationName } from '../src/schema/migration-names.ts';
 import { withOrm } from '../src/schema/orm.ts';
 import { MIGRATIONS, runMigrations } from '../src/schema/run-migrations.ts';
 import { useTestStore } from './support.ts';
@@ -99,26 +100,61 @@ const ROWS = `
   insert into orders (pet_id, quantity, status, complete, placed_at) values (1, 1, 'pending', false, now());
   insert into api_keys (id, name, kind, read_only, plan, created_at) values ('abcdefgh', 'a key', 'external', false, 'free', now())`;
 
-test('servers of the release before do not notice a migration', async () => {
-  for (const [i, name] of MIGRATION_NAMES.entries()) {
-    if (i === 0) continue; // there is no release before it
+/** What each migration but the first, before which there is no release, does to servers of the release before it. */
+async function effectsOfMigrations(migrations: Migrations): Promise<Readonly<Record<string, readonly string[]>>> {
+  const effects: Record<string, readonly string[]> = {};
+  for (const [i, [name, { class: MigrationClass }]] of Object.entries(migrations).entries()) {
+    if (i === 0) continue;
     await using database = await createTestDatabase();
     const migrated = new Database({ databaseUrl: database.url });
-    await runMigrations(migrated, 'public', { migrations: Object.fromEntries(Object.entries(MIGRATIONS).slice(0, i)) });
+    await runMigrations(migrated, 'public', { migrations: Object.fromEntries(Object.entries(migrations).slice(0, i)) });
     const { statements, isTransactional } = await withOrm(migrated, { statementTimeoutMs: 10_000 }, async (orm) => {
-      const migration = new MIGRATIONS[name].class(orm.em.getDriver(), orm.config);
+      const migration = new MigrationClass(orm.em.getDriver(), orm.config);
       await migration.up();
       return { statements: migration.getQueries().map(String), isTransactional: migration.isTransactional() };
     });
     if (!isTransactional) {
-      expect([name, statements.filter((statement) => !/\bconcurrently\b/.test(statement))]).toEqual([name, []]);
+      effects[name] = statements.filter((statement) => !/\bconcurrently\b/.test(statement));
       continue;
     }
     const client = new pg.Client(database.url);
     await client.connect();
     await client.query(ROWS);
-    expect([name, await effectsOf(client, statements).finally(() => client.end())]).toEqual([name, []]);
+    effects[name] = await effectsOf(client, statements).finally(() => client.end());
   }
+  return effects;
+}
+
+type Migrations = Readonly<Record<string, (typeof MIGRATIONS)[MigrationName]>>;
+
+/** A migration that might come next. */
+const next = (statement: string, isTransactional = true): Migrations[string] => ({
+  class: class extends Migration {
+    override up(): void {
+      this.addSql(statement);
+    }
+    override isTransactional(): boolean {
+      return isTransactional;
+    }
+  },
+  oldestCompatibleMigration: '0001-initial-schema',
+});
+
+test('servers of the release before do not notice a migration', async () => {
+  const effects = await effectsOfMigrations({
+    ...MIGRATIONS,
+    'a column': next('alter table orders add column note text'),
+    'an index': next('create index concurrently orders_note_index on orders (note)', false),
+    'an index that locks': next('create index on orders (note)', false),
+    'no column': next('alter table orders drop column note'),
+  });
+  expect(effects).toEqual({
+    ...Object.fromEntries(MIGRATION_NAMES.slice(1).map((name) => [name, []])),
+    'a column': [],
+    'an index': [],
+    'an index that locks': ['create index on orders (note)'],
+    'no column': ['orders.note is gone'],
+  });
 });
 
 describe('what they would notice is found', () => {
