@@ -101,6 +101,6 @@ test.each(['apps/server/src/main.js', 'apps/cli/src/main.js'])('an old Node gets
   const { status, stderr, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   expect([status, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(
-    /^petstore: This is Node 20\.20\.2, and Node 24\.16 or newer \(not 25, not 26\.0\) is required\. "npx .*" installs one\.\n$/,
+    /^petstore: This is Node 20\.20\.2, and Node 24\.16 or newer \(not 25, not 26\.0\) is required\. "npx [^"]*" installs one, unless ignore-scripts is set: then "npx --yes pnpm@12 --config\.ignoreScripts=false rebuild" does\.\n$/,
   );
 });
