@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { runGit } from './git.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 
@@ -14,8 +14,7 @@ export function readCommit(): string | undefined {
   // Without this check, git would find a repository that merely contains the folder.
   if (!existsSync(resolve(ROOT, '.git'))) return undefined;
   try {
-    const stdio = ['ignore', 'pipe', 'ignore'] as const;
-    return execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8', stdio: [...stdio] }).trim();
+    return runGit(ROOT, 'rev-parse', 'HEAD');
   } catch {
     return undefined; // git is missing, or distrusts a checkout of another user
   }

@@ -8,6 +8,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { runGit } from '@petstore/runtime/git';
 import { buildFolder, ROOT } from './build-folder.ts';
 
 const FOLDER = 'dist/release';
@@ -19,7 +20,7 @@ const SERVICE = 'package.json';
 const CLIENT = 'packages/client/package.json';
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const git = (...args: string[]): string => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trimEnd();
+const git = (...args: string[]): string => runGit(ROOT, ...args);
 const run = (command: string, ...args: string[]): Buffer =>
   execFileSync(command, args, { cwd: ROOT, maxBuffer: 100_000_000, stdio: ['ignore', 'pipe', 'inherit'] });
 

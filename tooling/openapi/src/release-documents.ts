@@ -1,12 +1,11 @@
 // Keeps the committed documents as released, each under its `info.version`. Until the tag of a version exists, its document
 // is what that version will be, and is written anew; from then on it is never overwritten.
-import { execFileSync } from 'node:child_process';
 import { copyFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { runGit } from '@petstore/runtime/git';
 import { documentFiles, readDocument, releaseFile, versionOf } from './documents.ts';
 
-const isTagged = (version: string): boolean =>
-  execFileSync('git', ['tag', '--list', `v${version}`], { encoding: 'utf8' }).trim() !== '';
+const isTagged = (version: string): boolean => runGit(import.meta.dirname, 'tag', '--list', `v${version}`) !== '';
 
 for (const file of documentFiles()) {
   const version = versionOf(readDocument(file));

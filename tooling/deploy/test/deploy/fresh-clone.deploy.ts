@@ -1,6 +1,7 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { runGit } from '@petstore/runtime/git';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROOT } from '../../src/build-folder.ts';
@@ -11,11 +12,11 @@ afterAll(() => temporary[Symbol.dispose]());
 /** A clone of the last commit as Git for Windows makes it, in which nothing is installed. */
 const clone = join(temporary.path, 'clone');
 beforeAll(() => {
-  execFileSync('git', ['-c', 'core.autocrlf=true', 'clone', '--quiet', '--no-hardlinks', ROOT, clone]);
+  runGit(ROOT, '-c', 'core.autocrlf=true', 'clone', '--quiet', '--no-hardlinks', ROOT, clone);
 });
 
 test('keeps the line ends of all texts, so that programs can be executed and documents are served', () => {
-  const files = execFileSync('git', ['ls-files', '-z', '--eol'], { cwd: clone, encoding: 'utf8' }).split('\0');
+  const files = runGit(clone, 'ls-files', '-z', '--eol').split('\0');
   expect(files.length).toBeGreaterThan(500);
   expect(files.filter((file) => /\bw\/(?:crlf|mixed)\b/.test(file))).toEqual([]);
   expect(readFileSync(join(clone, '.ci/run'), 'utf8').split('\n')[0]).toBe('#!/usr/bin/env bash');

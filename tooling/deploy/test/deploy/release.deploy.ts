@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { runGit } from '@petstore/runtime/git';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROOT } from '../../src/build-folder.ts';
@@ -11,14 +12,14 @@ const temporary = createTemporaryFolder();
 afterAll(() => temporary[Symbol.dispose]());
 
 const git = (folder: string, ...args: string[]) =>
-  execFileSync('git', ['-c', 'user.name=test', '-c', 'user.email=test@petstore.example', ...args], { cwd: folder });
+  runGit(folder, '-c', 'user.name=test', '-c', 'user.email=test@petstore.example', ...args);
 const pnpm = (folder: string, ...args: string[]) => spawnSync('pnpm', args, { cwd: folder, encoding: 'utf8' });
 
 /** Two checkouts of what the files are now, at paths of different lengths. The image is built where Docker is, so not here. */
 const [first, second] = ['a', 'another/path'].map((name) => join(temporary.path, name)) as [string, string];
 beforeAll(() => {
   git(ROOT, 'clone', '--quiet', '--no-hardlinks', ROOT, first);
-  const files = git(ROOT, 'ls-files', '-z', '--cached', '--others', '--exclude-standard').toString().split('\0');
+  const files = git(ROOT, 'ls-files', '-z', '--cached', '--others', '--exclude-standard').split('\0');
   for (const file of files.filter((file) => file !== '')) cpSync(join(ROOT, file), join(first, file));
   git(first, 'add', '--all');
   git(first, 'commit', '--quiet', '--allow-empty', '--message', 'Release');
