@@ -14,6 +14,8 @@ const IGNORED = new Set([
 ]);
 /** Members that contain named things, to which a later document may add. */
 const MAPS = new Set(['responses', 'headers', 'content', 'properties']);
+/** Where alternatives are listed, often references. (`allOf` is merged.) */
+const ALTERNATIVES = /\/(?:anyOf|oneOf)$/;
 
 /**
  * Finds what the current document no longer keeps of a released one: each path, operation, parameter, response, header and
@@ -26,8 +28,22 @@ const MAPS = new Set(['responses', 'headers', 'content', 'properties']);
 export function findBrokenPromises(released: JsonObject, current: JsonObject, now: Date): readonly string[] {
   const found: string[] = [];
 
+  /** Pairs whose parts are being compared: a schema may contain itself. */
+  const open: (readonly [Json, Json])[] = [];
+
   function compare(before: Json, after: Json, pointer: string, isMap: boolean): void {
+    if (open.some(([one, other]) => one === before && other === after)) return;
+    open.push([before, after]);
+    compareParts(before, after, pointer, isMap);
+    open.pop();
+  }
+
+  function compareParts(before: Json, after: Json, pointer: string, isMap: boolean): void {
     const [one, other] = [resolve(before, released), resolve(after, current)];
+    if (ALTERNATIVES.test(pointer) && Array.isArray(one) && Array.isArray(other) && one.length === other.length) {
+      for (const [index, own] of one.entries()) compare(own, other[index], `${pointer}/${index}`, false);
+      return;
+    }
     if (!isObject(one) || !isObject(other)) {
       if (isNarrowed(pointer, one, other)) return;
       if (!isDeepStrictEqual(sorted(one), sorted(other))) {

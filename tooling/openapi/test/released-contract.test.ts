@@ -86,6 +86,32 @@ describe('a document breaks its release when', () => {
       '/paths/~1a/get/parameters/query search was added',
     ]);
   });
+
+  test.each(['anyOf', 'oneOf', 'allOf'])(
+    'a property goes behind a reference in %s, of a schema that contains itself',
+    (among) => {
+      const of = (name: string): JsonObject => {
+        const node = { $ref: '#/components/schemas/Node' };
+        const schema = { [among]: among === 'allOf' ? [node] : [node, { type: 'null' }] };
+        const Node = { properties: { [name]: {}, parent: { oneOf: [node, { type: 'null' }] } } };
+        const operation = { responses: { 200: { content: { 'application/json': { schema } } } } };
+        return { ...document(operation), components: { schemas: { Node } } };
+      };
+      const [first = '', ...more] = findBrokenPromises(of('name'), of('title'), NOW);
+      expect(first).toMatch(
+        /^\/paths\/~1a\/get\/responses\/200\/content\/application~1json\/schema\/.*properties\/name was removed$/,
+      );
+      expect(more).toEqual([]);
+      expect(findBrokenPromises(of('name'), of('name'), NOW)).toEqual([]);
+    },
+  );
+
+  test('a response may be of one kind more', () => {
+    const of = (...anyOf: readonly object[]) => document({ responses: { 200: { schema: { anyOf } } } });
+    expect(findBrokenPromises(of({ type: 'null' }), of({ type: 'null' }, { type: 'string' }), NOW)).toEqual([
+      '/paths/~1a/get/responses/200/schema/anyOf went from [{"type":"null"}] to [{"type":"null"},{"type":"string"}]',
+    ]);
+  });
 });
 
 test('a document breaks its release when a response may hold a code that it could not, though the set has it', () => {
