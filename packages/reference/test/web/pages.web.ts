@@ -22,6 +22,34 @@ const codeBelowCopyButtons = (page: Page) =>
     }),
   );
 
+/** Links of the lists of pages whose text runs into the method beside it, or out of its link. */
+const textsIntoMethods = (page: Page) =>
+  page.locator('nav li a:has(b):visible').evaluateAll((links) =>
+    links.flatMap((link) => {
+      const text = document.createRange();
+      text.selectNodeContents(link.firstChild ?? link);
+      const right = text.getBoundingClientRect().right;
+      const method = link.querySelector('b')?.getBoundingClientRect();
+      const end = link.getBoundingClientRect().right;
+      return method !== undefined && right <= method.left - 4 && method.right <= end ? [] : [link.textContent];
+    }),
+  );
+
+test.each([
+  ['a desktop', '/docs', { width: 1440, height: 900 }],
+  ['a desktop', '/docs/v2', { width: 1440, height: 900 }],
+  ['a smaller one', '/docs', { width: 1100, height: 800 }],
+  ['a phone', '/docs', PHONE.viewport],
+  ['a narrow phone', '/docs', { width: 320, height: 640 }],
+])('on %s the names of operations on %s end before their methods', async (_, path, viewport) => {
+  await using reader = await visit(path, { viewport });
+  const { page } = reader;
+  const summary = page.getByText('All pages', { exact: true });
+  if (await summary.isVisible()) await summary.click();
+  expect(await page.locator('nav li a:has(b):visible').count()).toBeGreaterThanOrEqual(3);
+  expect(await textsIntoMethods(page)).toEqual([]);
+});
+
 describe('on a phone', () => {
   // One page for all: a new one costs a second of a processor.
   let phone: WatchedPage;
