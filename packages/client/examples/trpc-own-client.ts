@@ -5,9 +5,11 @@ const link = {
   url: `${process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000'}/trpc`,
   transformer,
   headers: { authorization: `Bearer ${process.env['PETSTORE_API_KEY']}` },
+  maxItems: 20, // calls in a request, which the limits admit whole
+  maxURLLength: 4_000, // the service refuses 16 kB
 };
 
-const petstore = createTRPCClient<AppRouter>({
+export const petstore = createTRPCClient<AppRouter>({
   links: [
     splitLink({
       condition: ({ path }) => path === 'orders.list',

@@ -50,6 +50,17 @@ describe('the README', () => {
     expect(README.match(/```ts/g)).toHaveLength(EXAMPLES.length);
   });
 
+  test('shows a client of your own that may make any number of calls in a tick', async () => {
+    await using service = await startReadmeService();
+    vi.stubEnv('PETSTORE_URL', service.origin);
+    vi.stubEnv('PETSTORE_API_KEY', 'internal');
+    vi.spyOn(console, 'log').mockReturnValue();
+    vi.resetModules();
+    const { petstore } = await import('../examples/trpc-own-client.ts');
+    const calls = Array.from({ length: 150 }, () => petstore.orders.get.query({ orderId: 1n }));
+    expect(await Promise.all(calls)).toHaveLength(150);
+  });
+
   test('writes ids as texts where there is no JSON.rawJSON', async () => {
     vi.spyOn(JSON as { rawJSON?: unknown }, 'rawJSON', 'get').mockReturnValue(undefined);
     await expectOutput(
