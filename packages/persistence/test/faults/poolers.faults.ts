@@ -43,7 +43,7 @@ describe('behind a pooler in session mode', () => {
     expect((await collect(orders.listOrders())).flatMap((batch) => batch.orders)).toEqual(ORDERS);
     expect((await collect(orders.listOrderTexts())).flatMap((batch) => [...batch.orders])).toEqual(textsOf(ORDERS));
     expect((await orders.findOrders({ filter: { statuses: ['shipped'] }, limit: 5 })).orders).toEqual(
-      ORDERS.filter(({ complete }) => complete).slice(0, 5),
+      ORDERS.filter(({ status }) => status === 'shipped').slice(0, 5),
     );
     const cancelled = await Promise.all(
       ORDERS.map(({ id }) => orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN).then(({ applied }) => applied)),
