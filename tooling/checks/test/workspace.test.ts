@@ -14,6 +14,17 @@ interface Task {
   readonly inputs: Readonly<Record<string, string>>;
 }
 
+/** What turbo would run of tasks, and why. */
+function planOf(...names: readonly string[]): readonly Task[] {
+  const plan = execFileSync('turbo', ['run', ...names, '--dry=json'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+    env: { ...process.env, TURBO_TELEMETRY_DISABLED: '1' },
+  });
+  return (JSON.parse(plan).tasks as readonly Task[]).filter(({ task }) => names.includes(task)); // turbo's own form
+}
+
 /** The folders of the packages of this repository that each package uses, directly or not, by its name. */
 function readUsedFolders(): ReadonlyMap<string, readonly string[]> {
   const packages = globSync('{apps,packages,tooling}/*/package.json', { cwd: ROOT }).map((file) => {
@@ -31,13 +42,7 @@ function readUsedFolders(): ReadonlyMap<string, readonly string[]> {
 }
 
 test('the tests of a package run anew when a package changes that it uses', () => {
-  const plan = execFileSync('turbo', ['run', 'test', '--dry=json'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-    maxBuffer: 2 ** 26,
-    env: { ...process.env, TURBO_TELEMETRY_DISABLED: '1' },
-  });
-  const tests = (JSON.parse(plan).tasks as readonly Task[]).filter(({ task }) => task === 'test'); // turbo's own form
+  const tests = planOf('test');
   const usedFolders = readUsedFolders();
   const forgotten = tests.flatMap(({ package: name, directory, dependencies, inputs }) => {
     // Its sources depend on those of all packages that it uses.
@@ -58,4 +63,22 @@ test('packages are judged by the Node that runs them', () => {
   const [, running] = /^ +node: (\d\S+)$/m.exec(workspace) ?? [];
   expect(judging).toBeDefined();
   expect(judging).toBe(running);
+});
+
+test('the checks of sources run anew when any file changes that they read, and for none in node_modules', () => {
+  const isOthers = (path: string) => /(?:^|\/)(?:node_modules|dist|\.turbo)$/.test(path);
+  const files = globSync('{*,.*,{apps,packages,tooling,deploy}/**/*}.{css,js,json,jsonc,mjs,ts}', {
+    cwd: ROOT,
+    exclude: isOthers,
+  }).filter((file) => !/(?:^|\/)test(?:-\w+)?-report\.json$/.test(file));
+  const checks = planOf('lint:root', 'layers', 'unused', 'typecheck');
+  const forgotten = checks.flatMap(({ task, package: name, directory, inputs }) => {
+    const hashed = new Set(Object.keys(inputs).map((file) => join(directory, file)));
+    const missing = files.filter((file) => file.startsWith(directory && `${directory}/`) && !hashed.has(file));
+    return missing.map((file) => `${task} of ${name} forgets ${file}`);
+  });
+  expect(forgotten).toEqual([]);
+  expect(checks.flatMap(({ inputs }) => Object.keys(inputs)).filter((file) => /node_modules/.test(file))).toEqual([]);
+  expect(checks.length).toBeGreaterThanOrEqual(18);
+  expect(files.length).toBeGreaterThan(600);
 });
