@@ -169,6 +169,17 @@ describe('the wait before the next attempt', () => {
     expect(script.arrivals).toHaveLength(1);
   });
 
+  test('that is too long refuses the next call too, unsent and with the same code', async () => {
+    for (const code of ['api_key_banned', 'rate_limit_exceeded']) {
+      await using script = await startScript([answering(429, { 'retry-after': '66' }, code)]);
+      await failureOf(script.client.cancelOrder({ orderId: 1n }));
+      const failure = await failureOf(script.client.cancelOrder({ orderId: 1n }));
+      expect(failure).toBeInstanceOf(RateLimitError);
+      expect(failure).toMatchObject({ code, status: 429, retryAfterSeconds: 66 });
+      expect(script.arrivals).toHaveLength(1);
+    }
+  });
+
   test('may be longer where the client says so', async () => {
     await using script = await startScript([answering(503, { 'retry-after': '90' }), answering(204)], {
       maxRetryAfterSeconds: 90,

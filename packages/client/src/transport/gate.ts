@@ -1,9 +1,13 @@
+import type { CodesOfStatus } from '../error-codes.ts';
 import { RateLimitError } from '../errors.ts';
 import { type Clock, pause, untilAborted } from './clock.ts';
 import type { ServiceResponse } from './service-response.ts';
 
 /** Call it once: when the head of the response has arrived (429: its body, too), or without a response when none will. */
 export type Release = (response?: ServiceResponse) => void;
+
+/** The codes of refusals that block all calls. */
+type BlockingCode = Exclude<CodesOfStatus[429], 'too_many_in_flight'>;
 
 /** Below the number of concurrent refusals (more than 250) that the service takes for disregard of its limits. */
 const IN_FLIGHT_MAX = 200;
@@ -22,6 +26,8 @@ export class Gate {
   #inFlight = 0;
   #blockedUntilMs = 0;
   #cautiousUntilMs = 0;
+  /** Why calls are blocked: the code of the last refusal. */
+  #blockedBy: BlockingCode = 'rate_limit_exceeded';
   #lastSentMs = 0;
   /** Settles when the last call in the queue has gone or given up. */
   #queue: Promise<unknown> = Promise.resolve();
@@ -58,7 +64,7 @@ export class Gate {
       const nowMs = this.#clock.now();
       const waitMs = this.#blockedUntilMs - nowMs;
       const isProbe = waitMs > this.#maxWaitMs;
-      if (isProbe && nowMs < this.#lastSentMs + CAUTION_MS) throw tooLongError(waitMs);
+      if (isProbe && nowMs < this.#lastSentMs + CAUTION_MS) throw tooLongError(waitMs, this.#blockedBy);
       if (waitMs > 0 && !isProbe) await pause(this.#clock, waitMs, signal);
       else if (this.#inFlight < (nowMs < this.#cautiousUntilMs ? 1 : IN_FLIGHT_MAX)) {
         this.#inFlight++;
@@ -80,7 +86,10 @@ export class Gate {
     if (status === 429) {
       // Only this request is too much, such as a fifth long list: that does not count towards a ban.
       const isTooMuchInFlight = text.includes('"too_many_in_flight"');
-      if (!isTooMuchInFlight) this.#block(nowMs, retryAfterSeconds * 1_000);
+      if (!isTooMuchInFlight) {
+        this.#block(nowMs, retryAfterSeconds * 1_000);
+        this.#blockedBy = text.includes('"api_key_banned"') ? 'api_key_banned' : 'rate_limit_exceeded';
+      }
     } else if (status < 500 && isProbe) this.#blockedUntilMs = nowMs;
     this.#wake();
   }
@@ -94,8 +103,8 @@ export class Gate {
 }
 
 /** The error of a call that is not sent. */
-function tooLongError(waitMs: number): RateLimitError {
+function tooLongError(waitMs: number, code: BlockingCode): RateLimitError {
   const retryAfterSeconds = Math.ceil(waitMs / 1_000);
   const message = `Not sent: the service has refused requests, and asked to wait another ${retryAfterSeconds} s.`;
-  return new RateLimitError(message, { code: 'rate_limit_exceeded', status: 429, retryAfterSeconds });
+  return new RateLimitError(message, { code, status: 429, retryAfterSeconds });
 }
