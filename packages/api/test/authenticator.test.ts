@@ -246,6 +246,16 @@ describe('a revocation', () => {
     expect(fixture.authenticate(`Bearer ${other.text}`)).toMatchObject({ type: 'authenticated' });
   });
 
+  test('holds from the next request on although a look-up that read before it is under way', async () => {
+    const fixture = openTestAuthenticator();
+    const { id, text } = fixture.createKey();
+    const before = fixture.authenticate(`Bearer ${text}`);
+    fixture.changeKey(id, { revokedAt: fixture.clock() });
+    fixture.forget(id);
+    expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+    expect(await before).toMatchObject({ type: 'authenticated' });
+  });
+
   test('is not undone by a look-up that had begun before', async () => {
     const fixture = openTestAuthenticator();
     const { id, text } = fixture.createKey();

@@ -59,10 +59,10 @@ class CachingAuthenticator implements Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #known = new LRUCache<string, KnownKey>({ max: KNOWN_KEYS_MAX });
   readonly #unknownUntilMs = new LRUCache<string, number>({ max: UNKNOWN_KEYS_MAX });
+  /** Those under way that no `forget` has abandoned: requests join them, and their results are cached. */
   readonly #lookUps = new Map<string, Promise<KnownKey | undefined>>();
   #unknownLookUps = 0;
   #isStoreUnavailable = false;
-  #timesForgotten = 0;
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
@@ -95,7 +95,7 @@ class CachingAuthenticator implements Authenticator {
   }
 
   forget(keyId: ApiKeyId): void {
-    this.#timesForgotten++;
+    this.#lookUps.clear();
     this.#unknownUntilMs.clear();
     for (const [text, { secret }] of this.#known.entries()) {
       if (secret.key.id === keyId) this.#known.delete(text);
@@ -145,24 +145,24 @@ class CachingAuthenticator implements Authenticator {
     const isUnknown = !this.#known.has(text);
     if (isUnknown && this.#unknownLookUps >= UNKNOWN_LOOK_UPS_MAX) return Promise.reject(new ApiError('overloaded'));
     if (isUnknown) this.#unknownLookUps++;
-    const lookUp = this.#findKey(text).finally(() => {
-      this.#lookUps.delete(text);
+    const isCurrent = () => this.#lookUps.get(text) === lookUp;
+    const lookUp: Promise<KnownKey | undefined> = this.#findKey(text, isCurrent).finally(() => {
+      if (isCurrent()) this.#lookUps.delete(text);
       if (isUnknown) this.#unknownLookUps--;
     });
     this.#lookUps.set(text, lookUp);
     return lookUp;
   }
 
-  async #findKey(text: string): Promise<KnownKey | undefined> {
-    const timesBefore = this.#timesForgotten;
+  /** @param isCached whether the result is cached, asked when it has come; otherwise it only serves who waits for it */
+  async #findKey(text: string, isCached: () => boolean): Promise<KnownKey | undefined> {
     try {
       const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
       this.#isStoreUnavailable = false;
       const nowMs = this.#nowMs();
       const known = secret && createKnownKey(secret, nowMs, this.#known.peek(text));
       if (known === undefined) this.#known.delete(text);
-      // If `forget` was called during the look-up, its result serves the waiting requests but is not cached.
-      if (timesBefore !== this.#timesForgotten) return known;
+      if (!isCached()) return known;
       if (known === undefined) this.#unknownUntilMs.set(text, nowMs + UNKNOWN_KEY_FRESH_MS);
       else this.#known.set(text, known);
       return known;
