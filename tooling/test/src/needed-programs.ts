@@ -44,6 +44,12 @@ const NEEDED: Readonly<Record<string, readonly NeededProgram[]>> = {
       debianPackage: 'docker-compose',
       elsewhere: 'https://docs.docker.com/compose/install/',
     },
+    {
+      name: 'redis-cli',
+      programs: ['redis-cli'],
+      debianPackage: 'redis-tools',
+      elsewhere: '"brew install redis" (macOS)',
+    },
     { name: 'psql', programs: ['psql'], debianPackage: 'postgresql-client', elsewhere: '"brew install libpq" (macOS)' },
     {
       name: 'Prometheus',
