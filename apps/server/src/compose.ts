@@ -11,7 +11,6 @@ import { seedDemo } from './embedded/seed-demo.ts';
 import { createApp } from './http/app.ts';
 import { DEFAULT_BOUNDS } from './http/app-options.ts';
 import { renderDocument } from './http/render-document.ts';
-import { KeyWatch } from './http/streams/key-watch.ts';
 import { openAdminListener } from './operations/admin-listener.ts';
 import { openAnnouncements } from './operations/announcements.ts';
 import { startEventCleanup } from './operations/event-cleanup.ts';
@@ -31,13 +30,7 @@ import { openLimiter } from './operations/open-limiter.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
-import {
-  addDatabaseMetrics,
-  addEventMetrics,
-  addHealthMetrics,
-  addHttpMetrics,
-  addLimitMetrics,
-} from './operations/state-metrics.ts';
+import { addDatabaseMetrics, addHealthMetrics, addHttpMetrics, addLimitMetrics } from './operations/state-metrics.ts';
 import { logChanges, logFewConnections, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
 import { loadTracing } from './tracing/load-tracing.ts';
@@ -115,18 +108,13 @@ export async function startServer(
   };
   const redisSettings = { ...settings, redis: backends.redis };
   const limits = openLimiter(redisSettings, { logger, metrics, clock, onBan }, resources);
-  const keyWatch = new KeyWatch(authenticator);
-  const onKeyChanged = (id: ApiKeyId) => {
-    authenticator.forget(id);
-    keyWatch.recheck(id);
-  };
-  const announce = openAnnouncements(redisSettings, { onKeyChanged, onEvents: events.wakeFollowers }, resources);
+  const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);
+  const announce = openAnnouncements(redisSettings, { onKeyChanged, onEvents: events.wakeWaiting }, resources);
   const announceEvents = () => {
     metrics.eventsRecorded.inc();
     announce();
   };
   addLimitMetrics(registry, limits);
-  addEventMetrics(registry, events);
   const { eventsRetentionMs: retentionMs } = settings;
   resources.defer(startEventCleanup({ events, retentionMs, clock, onError: onBackgroundError }));
   let demoKeys: readonly DemoKey[] = []; // set before the storage is first up
@@ -161,7 +149,6 @@ export async function startServer(
       petsSunsetAt: settings.petsSunsetAt,
     },
     authenticator,
-    keyWatch,
     limiter,
     logger,
     accessLogLevel: settings.accessLogLevel,
@@ -202,6 +189,7 @@ export async function startServer(
       health.beginStopping();
       logger.info('stopping');
       app.traffic.connections.beginClosing();
+      app.traffic.waitingCalls.close();
       await sleep(shutdownDelayMs);
       await running.disposeAsync();
       logger.info('stopped');

@@ -364,27 +364,11 @@ describe.each(PROMISED_SERVICES)('%s', (_, open) => {
       }
     });
 
-    test('are followed with internal keys, from positions that there are', async () => {
+    test('are followed from positions that there are', async () => {
       await using service = await open();
       const next = (key: string, after: string) => trpc(service, key).events({ after }).next();
-      expect(await failureOf(next(service.externalKey, '0'))).toBe('insufficient_scope');
       expect(await failureOf(next(service.apiKey, '7'))).toBe('invalid_request');
       expect(await failureOf(next(service.apiKey, 'x'))).toBe('invalid_request');
-    });
-
-    test('count with the long lists of their key until they are left', async () => {
-      await using service = await open({ orders: [{ id: 1n }], plan: 'business' });
-      const client = trpc(service);
-      const followers = Array.from({ length: 4 }, () => client.events({ after: '0' }));
-      for (const follower of followers) await follower.next();
-      const fifth = await send(service, 'GET', '/trpc/orders.events', service.apiKey);
-      expect(fifth.status).toBe(429);
-      expect(await fifth.text()).toContain('too_many_in_flight');
-      for (const follower of followers) await follower.return();
-      // It waits for a place, if the service has not noticed yet.
-      const sixth = client.events({ after: '0' });
-      expect(await sixth.next()).toMatchObject({ value: { id: '1' } });
-      await sixth.return();
     });
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { renderDocument } from '../src/http/render-document.ts';
 import { expectError } from './http/support/expect-error.ts';
 import { createBannedKey, PETS_SUNSET_AT, startTestApp, useTestApp } from './http/support/test-app.ts';
-import { mutate, query, subscribe } from './http/support/trpc-calls.ts';
+import { mutate, query } from './http/support/trpc-calls.ts';
 import {
   createKey,
   importOrders,
@@ -322,13 +322,7 @@ describe('Authentication', () => {
 describe('Events', () => {
   const CHANGES = ['order.placed', 'order.cancelled'];
 
-  test('Decided: internal services follow every change of an order, over tRPC. There are no webhooks.', async () => {
-    await using subscription = await subscribe(app);
-    await cancel((await placeOrder(persistence)).id);
-    expect((await subscription.take(2)).map((event) => event.split(' ')[1])).toEqual(CHANGES);
-  });
-
-  test('Decided: others poll them, in the preview of v2.', async () => {
+  test('Decided: who follows changes of orders asks for them, and may wait. There are no webhooks.', async () => {
     const poll = async (query: string): Promise<{ events: readonly { type: string }[]; nextAfter: string }> =>
       (await app.fetch(`/v2/store/order-events${query}`)).json();
     const { nextAfter } = await poll('');

@@ -4,7 +4,7 @@ import type { RateLimiter } from '@petstore/rate-limit';
 /** The dependencies of procedures, built once at start. */
 export interface Services {
   readonly orders: OrderRepository;
-  /** Called after each change of an order, whose event was recorded with it: followers need not wait until they look. */
+  /** Called after each change of an order, whose event was recorded with it: whoever waits for it is told at once. */
   readonly announceEvents: () => void;
   readonly events: OrderEventLog;
   readonly pets: PetRepository;
@@ -22,16 +22,22 @@ export interface Context {
   readonly requestId: string;
   /** How the caller takes a list. */
   readonly delivery: Delivery;
-  /** Present if the call is a subscription. */
-  readonly subscription?: SubscriptionContext;
+  /** How the call may wait for something; absent if it may not, like one in a batch of several calls. */
+  readonly wait?: Wait;
 }
 
-export interface SubscriptionContext {
-  /** Ends the subscription, even while it begins. */
-  readonly signal: AbortSignal;
-  /** Called before the first event, with the id of the event after which the subscription starts. */
-  readonly onBegin: (after: string) => void;
-}
+/**
+ * Waits, if there is room for one more call that waits.
+ *
+ * @param durationMs how long at most
+ * @param work waits until its signal is aborted: the time is over, the caller has left, or the server stops
+ * @returns the result of the work; `undefined`, with nothing done, if there is no room
+ * @throws ApiError `invalid_api_key` if the key has become invalid meanwhile; what the work throws
+ */
+export type Wait = <Value>(
+  durationMs: number,
+  work: (signal: AbortSignal) => Promise<Value>,
+) => Promise<Value | undefined>;
 
 type Delivery =
   /** The caller reads batches or text: code in this process, or REST, which limits its responses itself. */

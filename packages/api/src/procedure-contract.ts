@@ -16,7 +16,7 @@ export type DocumentedContract = CallContract & RestContract;
 
 /** Applies to every call, over tRPC and over REST. */
 interface CallContract {
-  readonly type: 'query' | 'mutation' | 'subscription';
+  readonly type: 'query' | 'mutation';
   /** @default the procedure takes no input */
   readonly input?: ZodObject | ZodOptional<ZodObject>;
   /** Who may call it: read-only keys may call no mutation in any case. @default 'all keys' */
@@ -47,6 +47,8 @@ type Stability = 'experimental' | 'beta' | 'stable';
 type RestBinding = RestFacts & (RestBody | { readonly response?: undefined; readonly serialize?: undefined });
 
 interface RestFacts {
+  /** The names of query parameters that differ from those of the fields of `input`, by field. */
+  readonly parameterNames?: Readonly<Record<string, string>>;
   /** The errors of the operation itself, in addition to those that every operation has. */
   readonly errors: readonly ErrorCode[];
   /** The message for a typical wrong input, as the document shows it. @default the catalogue's message */

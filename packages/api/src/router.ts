@@ -1,15 +1,14 @@
-import type { AnyTRPCMutationProcedure, AnyTRPCProcedure, AnyTRPCQueryProcedure } from '@trpc/server';
+import type { AnyTRPCProcedure, AnyTRPCQueryProcedure } from '@trpc/server';
 import type { ProcedureContract } from './procedure-contract.ts';
 import { getCurrentLimits, getCurrentLimitsContract } from './procedures/limits/get-current-limits.ts';
 import { cancelOrder, cancelOrderContract } from './procedures/orders/cancel-order.ts';
 import { completeOrder, completeOrderContract } from './procedures/orders/complete-order.ts';
-import { followOrderEvents, followOrderEventsContract } from './procedures/orders/follow-order-events.ts';
 import { getOrder, getOrderContract } from './procedures/orders/get-order.ts';
+import { listOrderEvents, listOrderEventsContract } from './procedures/orders/list-order-events.ts';
 import { listOrders, listOrdersContract } from './procedures/orders/list-orders.ts';
 import { placeOrder, placeOrderContract } from './procedures/orders/place-order.ts';
 import { shipOrder, shipOrderContract } from './procedures/orders/ship-order.ts';
 import { getPet, getPetContract } from './procedures/pets/get-pet.ts';
-import { listOrderEvents, listOrderEventsContract } from './procedures/v2/orders/list-order-events.ts';
 import { listOrdersPage, listOrdersPageContract } from './procedures/v2/orders/list-orders-page.ts';
 import { createCallerFactory, router } from './trpc/trpc.ts';
 
@@ -26,7 +25,8 @@ const procedures = {
     place: placeOrder,
     ship: shipOrder,
     complete: completeOrder,
-    events: followOrderEvents,
+    /** @experimental */
+    events: listOrderEvents,
   },
   limits: {
     /** @beta */
@@ -40,8 +40,6 @@ const procedures = {
     orders: {
       /** @experimental */
       list: listOrdersPage,
-      /** @experimental */
-      events: listOrderEvents,
     },
   },
 };
@@ -64,11 +62,10 @@ const CONTRACTS = {
   'orders.place': placeOrderContract,
   'orders.ship': shipOrderContract,
   'orders.complete': completeOrderContract,
-  'orders.events': followOrderEventsContract,
+  'orders.events': listOrderEventsContract,
   'limits.current': getCurrentLimitsContract,
   'pets.get': getPetContract,
   'v2.orders.list': listOrdersPageContract,
-  'v2.orders.events': listOrderEventsContract,
 } satisfies {
   readonly [Path in PathOf<Procedures>]: ProcedureContract & {
     readonly type: CallTypeOf<ProcedureAt<Procedures, Path>>;
@@ -91,8 +88,4 @@ type ProcedureAt<Procedures, Path> = Path extends keyof Procedures
     ? ProcedureAt<Procedures[Name], Rest>
     : never;
 
-type CallTypeOf<Procedure> = Procedure extends AnyTRPCQueryProcedure
-  ? 'query'
-  : Procedure extends AnyTRPCMutationProcedure
-    ? 'mutation'
-    : 'subscription';
+type CallTypeOf<Procedure> = Procedure extends AnyTRPCQueryProcedure ? 'query' : 'mutation';

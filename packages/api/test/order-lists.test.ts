@@ -272,7 +272,7 @@ describe('changes of orders to poll', () => {
   }
 
   test('are those that followers see, for read-only keys as well, and do not say who acted', async () => {
-    const { events, nextAfter } = await api.callAs(READ_ONLY).v2.orders.events({ after: '0' });
+    const { events, nextAfter } = await api.callAs(READ_ONLY).orders.events({ after: '0' });
     expect(nextAfter).toBe('3');
     expect(events).toEqual([
       { id: '1', type: 'order.imported', orderId: PLACED.id, at: PLACED.placedAt, order: PLACED },
@@ -328,7 +328,7 @@ describe('changes of orders to poll', () => {
     ['limit=1.5', LIMIT],
     ['limit=', LIMIT],
     ['after=1&after=2', 'after: may be given only once.'],
-    ['since=1', 'since: unknown parameter. This operation accepts after, limit.'],
+    ['since=1', 'since: unknown parameter. This operation accepts after, limit, wait.'],
   ])('are refused for %s', async (query, message) => {
     const error = await get(query).catch(toApiError);
     expect(error).toMatchObject({ errorCode: 'invalid_request', message });

@@ -1,26 +1,19 @@
 import { type AppRouter, transformer } from '@petstore/client';
-import { createTRPCClient, httpSubscriptionLink } from '@trpc/client';
-import { EventSource } from 'eventsource';
+import { createTRPCClient, httpBatchLink, httpLink, splitLink } from '@trpc/client';
 
-const authorization = `Bearer ${process.env['PETSTORE_API_KEY']}`;
+const link = {
+  url: `${process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000'}/trpc`,
+  transformer,
+  headers: { authorization: `Bearer ${process.env['PETSTORE_API_KEY']}` },
+};
+const waits = httpLink(link); // in a batch, other calls would wait, too
 const petstore = createTRPCClient<AppRouter>({
-  links: [
-    httpSubscriptionLink({
-      url: `${process.env['PETSTORE_URL'] ?? 'http://127.0.0.1:3000'}/trpc`,
-      transformer,
-      EventSource,
-      eventSourceOptions: {
-        async fetch(url, init) {
-          const response = await fetch(url, { ...init, headers: { ...init.headers, authorization } });
-          if (response.status >= 500) throw new Error(`status ${response.status}`); // like a lost connection
-          return response;
-        },
-      },
-    }),
-  ],
+  links: [splitLink({ condition: ({ path }) => path === 'orders.events', true: waits, false: httpBatchLink(link) })],
 });
 
-for await (const { id, data } of petstore.orders.events.subscribe({ after: '0' })) {
-  console.log(`${id} ${data.type} ${data.orderId}`);
-  if (id === '2') break; // without this it goes on for ever
+for (let after = '0'; after !== '2'; ) {
+  // without this condition it goes on for ever
+  const page = await petstore.orders.events.query({ after, limit: 1, waitSeconds: 50 });
+  for (const { id, type, orderId } of page.events) console.log(`${id} ${type} ${orderId}`);
+  after = page.nextAfter; // save it here: the changes before it have been handled
 }

@@ -1,5 +1,5 @@
 export * from './rest.ts';
-export type { FollowEventsOptions, OrderEvent } from './trpc/order-events.ts';
+export type { OrderEvent } from './trpc/order-events.ts';
 export type { AppRouter, ErrorCode, PetstoreInputs, PetstoreOutputs } from './trpc/router.ts';
 export { transformer } from './trpc/transformer.ts';
 export { createPetstoreClient, type PetstoreClient } from './trpc/trpc-client.ts';

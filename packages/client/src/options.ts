@@ -79,7 +79,7 @@ export function checkCallOptions({ maxRetries = 0, timeoutMs = 1, signal }: Call
 }
 
 /** @throws TypeError */
-export function checkNumber(name: string, value: number, min: number): void {
+function checkNumber(name: string, value: number, min: number): void {
   if (!(typeof value === 'number' && value >= min)) throw new TypeError(`${name} must be a number, at least ${min}`);
 }
 

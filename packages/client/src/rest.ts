@@ -15,8 +15,9 @@ export {
   TimeoutError,
   type UnknownErrorCode,
 } from './errors.ts';
+export type { FollowEventsOptions } from './follow-events.ts';
 export type { CallOptions, PetstoreClientOptions } from './options.ts';
-export type { OrderEventV2, PollEventsOptions } from './rest/order-events.ts';
+export type { OrderEventV2 } from './rest/order-events.ts';
 export type { Order, OrderFilter, OrderList, OrderV2 } from './rest/order-lists.ts';
 export {
   createPetstoreRestClient,

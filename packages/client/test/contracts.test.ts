@@ -99,7 +99,7 @@ const METHODS: Readonly<Record<string, string>> = {
 
 /** What a contract says about each way to call its procedure. */
 function* callsOf(name: string, contract: ProcedureContract): Generator<readonly [expression: string, shown: Shown]> {
-  const { type, openapi, deprecation } = contract;
+  const { openapi, deprecation } = contract;
   const shown = (stability: string): Shown => ({
     tags: MARKS.filter((mark) => mark === stability || (mark === 'deprecated' && deprecation !== undefined)),
     isStruckThrough: deprecation !== undefined,
@@ -108,7 +108,7 @@ function* callsOf(name: string, contract: ProcedureContract): Generator<readonly
   const overTrpc = STABILITIES.find((stability) => Object.values(versions).includes(stability)) ?? 'stable';
   yield [`own.${name}`, shown(overTrpc)];
   // The client of this package follows events by a method of its own.
-  if (type !== 'subscription') yield [`client.${name}`, shown(overTrpc)];
+  if (name !== 'orders.events') yield [`client.${name}`, shown(overTrpc)];
   for (const [version, stability] of Object.entries(versions)) {
     const { operationId = '' } = openapi ?? {};
     const method = METHODS[operationId] ?? operationId;

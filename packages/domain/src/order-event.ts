@@ -18,6 +18,9 @@ export type OrderEventType = (typeof ORDER_EVENT_TYPES)[number];
  */
 export type OrderEventId = Brand<bigint, 'OrderEventId'>;
 
+/** The longest wait for an event, in seconds: below the idle timeouts of common proxies. */
+export const EVENT_WAIT_MAX_SECONDS = 50;
+
 /** The position before the first event that is kept. */
 export const BEGINNING_OF_EVENTS = 0n as OrderEventId; // no event has it
 
@@ -43,18 +46,8 @@ export type EventPosition = OrderEventId | 'now';
 /** The log of all changes of orders. */
 export interface OrderEventLog {
   /**
-   * Follows events in ascending order of their ids, none missing. Events of one order come in the order in which they
-   * were committed. Following continues until the signal is aborted.
-   *
-   * @returns once the position is known: nothing committed after that is missed
-   * @throws UnknownPositionError if no event has that id yet
-   * @throws OrderEventsExpiredError if events after the position have been deleted; a slow reader may get it later
-   * @throws StorageUnavailableError
-   */
-  followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents>;
-  /**
-   * Reads events once, in the same order, none missing. An event behind one that may still be committed is left to the next
-   * page.
+   * Reads events in ascending order of their ids, none missing. Events of one order come in the order in which they were
+   * committed. An event behind one that may still be committed is left to the next page.
    *
    * @param limit the maximum number of events
    * @throws UnknownPositionError if no event has that id yet
@@ -62,6 +55,14 @@ export interface OrderEventLog {
    * @throws StorageUnavailableError
    */
   readEvents(after: EventPosition, limit: number): Promise<OrderEventPage>;
+  /**
+   * Waits until an event can be read after a position, and reads the page that begins with it.
+   *
+   * @param limit the maximum number of events
+   * @returns a page without events if the signal is aborted before
+   * @throws the same as {@link readEvents}
+   */
+  waitForEvents(after: OrderEventId, limit: number, signal: AbortSignal): Promise<OrderEventPage>;
 }
 
 /** Some of the events after a position. */
@@ -69,12 +70,6 @@ export interface OrderEventPage {
   readonly events: readonly OrderEvent[];
   /** Where the next page begins: the position that was asked for if no event can be read after it. */
   readonly nextAfter: OrderEventId;
-}
-
-/** Batches of events as they arrive. It can be iterated over only once. */
-export interface FollowedEvents extends AsyncIterable<readonly OrderEvent[]> {
-  /** The position after which it begins. */
-  readonly position: OrderEventId;
 }
 
 /** Thrown for a position beyond the latest event. */

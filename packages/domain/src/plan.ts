@@ -15,7 +15,7 @@ interface PlanDefinition {
   /** Describes in one sentence who the plan is for. */
   readonly purpose: string;
   readonly limits: RequestLimits | 'set for each key';
-  /** The maximum number of long lists and subscriptions that a key may have in flight in one process. */
+  /** The maximum number of long lists that a key may have in flight in one process. */
   readonly longListsMax: number;
 }
 
@@ -75,6 +75,9 @@ export const KEY_REQUESTS_IN_FLIGHT_MAX = 256;
 
 /** The maximum number of requests that an address may have in flight in one process without a key that the process knows. */
 export const ADDRESS_REQUESTS_IN_FLIGHT_MAX = 64;
+
+/** The maximum number of calls of a key that may wait for events in one process; others are answered at once. */
+export const KEY_WAITING_CALLS_MAX = 64;
 
 /** The maximum number of requests from one client address without a valid key, in any minute. */
 export const ADDRESS_REQUESTS_PER_MINUTE = 600;

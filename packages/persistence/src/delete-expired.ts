@@ -69,7 +69,7 @@ async function deleteThrough(
   let total = 0;
   for (;;) {
     signal.throwIfAborted();
-    const [row] = await database.run('events', step, [time]);
+    const [row] = await database.run('writes', step, [time]);
     const count = Number(row?.count ?? 0);
     if (count === 0) return total;
     total += count;

@@ -50,10 +50,7 @@ export interface PingResult {
 export function openPersistence(options: DatabaseOptions): Persistence {
   const database = new Database(options);
   const events = createOrderEvents(database);
-  const close = async () => {
-    events.close();
-    await database.close();
-  };
+  const close = () => database.close();
   return {
     orders: createOrderStore(database),
     pets: createPetStore(database),

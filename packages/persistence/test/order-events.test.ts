@@ -18,6 +18,7 @@ import { openPersistence, type Persistence } from '../src/index.ts';
 import {
   collect,
   completedOrder,
+  followEvents,
   importOrders,
   NOW,
   newOrder,
@@ -46,7 +47,7 @@ async function takeFrom(batches: AsyncIterable<readonly OrderEvent[]>, count: nu
 
 /** Follows until it has seen so many events. */
 const take = async (persistence: Persistence, after: EventPosition, count: number) =>
-  takeFrom(await persistence.events.followEvents(after, AbortSignal.timeout(30_000)), count);
+  takeFrom(await followEvents(persistence, after, AbortSignal.timeout(30_000)), count);
 
 /** The ids of the next so many events behind one. */
 const takeIds = async (after: number, count: number) =>
@@ -61,9 +62,6 @@ async function readPage(
   const { events, nextAfter } = await store.persistence.events.readEvents(position, limit);
   return [events.map(({ id }) => Number(id)), Number(nextAfter)];
 }
-
-const isFollowed = (count: number) =>
-  vi.waitFor(() => expect(store.persistence.events.followerCount).toBe(count), PATIENTLY);
 
 const place = async () => (await store.persistence.orders.insertOrder(newOrder(), ORIGIN)).order;
 const countEvents = async () => Number((await store.query('select count(*) from order_events')).rows[0]?.[0]);
@@ -161,7 +159,7 @@ describe('followers, and who reads pages, miss nothing', () => {
       while (seen.at(-1)?.order.id !== LAST) {
         let count = 0;
         const after = seen.at(-1)?.id ?? BEGINNING;
-        for await (const batch of await persistence.events.followEvents(after, AbortSignal.timeout(30_000))) {
+        for await (const batch of await followEvents(persistence, after, AbortSignal.timeout(30_000))) {
           seen.push(...batch);
           if (++count === batchesEach || seen.at(-1)?.order.id === LAST) break;
         }
@@ -236,12 +234,11 @@ describe('followers, and who reads pages, miss nothing', () => {
 
   test('from when they begin, which is said', async () => {
     await place();
-    const batches = await store.persistence.events.followEvents('now', AbortSignal.timeout(30_000));
+    const batches = await followEvents(store.persistence, 'now', AbortSignal.timeout(30_000));
     expect(batches.position).toBe(1n);
     const placed = await place();
-    store.persistence.events.wakeFollowers();
+    store.persistence.events.wakeWaiting();
     expect(await takeFrom(batches, 1)).toMatchObject([{ id: 2n, type: 'order.placed', order: placed }]);
-    expect(store.persistence.events.followerCount).toBe(0);
   });
 
   test('behind any position, whether an event has it or not, and none is beyond the latest', async () => {
@@ -252,10 +249,10 @@ describe('followers, and who reads pages, miss nothing', () => {
     await expect(takeIds(6, 1)).rejects.toThrow(UnknownPositionError);
   });
 
-  test('of more events than are kept in memory, when they are new and when they are slow', async () => {
+  test('of more events than a page has, when they are new and when they are slow', async () => {
     const count = 6_000;
     await store.persistence.orders.generateOrders({ count, seed: 1, now: NOW });
-    const slow = await store.persistence.events.followEvents('now', AbortSignal.timeout(30_000));
+    const slow = await followEvents(store.persistence, 'now', AbortSignal.timeout(30_000));
     const late = takeIds(0, 2 * count);
     await store.persistence.orders.generateOrders({ count, seed: 2, now: NOW });
     const all = Array.from({ length: 2 * count }, (_, i) => i + 1);
@@ -333,7 +330,7 @@ describe('a page of events', () => {
     expect(await readPage(2)).toEqual([[3, 4], 4]);
   });
 
-  test('is read on other connections than those of followers: many polls do not hold them up', async () => {
+  test('is read on other connections than those that look for who waits: many polls do not hold them up', async () => {
     await place();
     await using locked = await openClient();
     await locked.query('begin; lock table order_events_deleted');
@@ -350,7 +347,7 @@ describe('followers wait', () => {
     await using open = await openClient();
     await using undone = await openClient();
     const following = takeIds(0, 4);
-    await isFollowed(1);
+    await sleep(100);
     await place();
     await open.query('begin');
     await open.query(EVENT, [11]);
@@ -361,7 +358,6 @@ describe('followers wait', () => {
     await undone.query('rollback');
     await place();
     await sleep(200);
-    expect(store.persistence.events.followerCount).toBe(1);
     await open.query('commit');
     expect(await following).toEqual([1, 2, 4, 5]);
   });
@@ -371,7 +367,7 @@ describe('followers wait', () => {
     await open.query('begin');
     await open.query(EVENT, [11]);
     const following = [take(store.persistence, 'now', 2), take(store.persistence, BEGINNING, 2)];
-    await vi.waitFor(() => expect(store.persistence.events.stalledMs).toBeGreaterThan(0), PATIENTLY);
+    await sleep(200);
     await place();
     await open.query('commit');
     for (const events of await Promise.all(following)) expect(events.map(({ id }) => id)).toEqual([1n, 2n]);
@@ -384,80 +380,62 @@ describe('followers wait', () => {
     await open.query('select from order_events');
     await using undone = await openClient();
     await undone.query(`begin; ${EVENT.replace('$1', '11')}; rollback`);
-    const batches = await store.persistence.events.followEvents('now', AbortSignal.timeout(30_000));
+    const batches = await followEvents(store.persistence, 'now', AbortSignal.timeout(30_000));
     await undone.query(`begin; ${EVENT.replace('$1', '12')}; rollback`);
     await place();
     expect((await takeFrom(batches, 1)).map(({ id }) => id)).toEqual([3n]);
     await open.query('rollback');
   });
-
-  test('and look less often the longer they wait', async () => {
-    const batches = await store.persistence.events.followEvents('now', AbortSignal.timeout(30_000));
-    await using open = await openClient();
-    await open.query('begin');
-    await open.query(EVENT, [11]);
-    await place();
-    const sent = vi.spyOn(pg.Client.prototype, 'query');
-    await sleep(1_500);
-    const looks = sent.mock.calls.filter((call) => JSON.stringify(call[0]).includes('find-order-event-writers'));
-    sent.mockRestore();
-    expect(looks.length).toBeGreaterThan(5);
-    expect(looks.length).toBeLessThan(60);
-    await open.query('commit');
-    expect((await takeFrom(batches, 2)).map(({ id }) => id)).toEqual([1n, 2n]);
-  });
-
-  test('not long for their beginning: they get an error, and leave nothing behind; the delay can be seen', async () => {
-    const { events } = store.persistence;
-    await using open = await openClient();
-    await open.query('begin');
-    await open.query(EVENT, [11]);
-    const gone = new AbortController();
-    const leaving = events.followEvents('now', gone.signal);
-    const waiting = events.followEvents('now', new AbortController().signal);
-    const begin = performance.now();
-    setTimeout(() => gone.abort(new Error('gone')), 200);
-    await expect(leaving).rejects.toThrow('gone');
-    await expect(waiting).rejects.toThrow(StorageUnavailableError);
-    expect(performance.now() - begin).toBeLessThan(4_500);
-    expect(events.followerCount).toBe(0);
-    await open.query('rollback');
-
-    const batches = await events.followEvents('now', AbortSignal.timeout(30_000));
-    expect(events.stalledMs).toBe(0);
-    await open.query('begin');
-    await open.query(EVENT, [12]);
-    await place();
-    await vi.waitFor(() => expect(events.stalledMs).toBeGreaterThan(200), PATIENTLY);
-    await open.query('commit');
-    expect((await takeFrom(batches, 2)).map(({ order }) => order.id)).toContain(12n);
-    expect(events.stalledMs).toBe(0);
-  });
 });
 
-test('followers cost PostgreSQL the same however many they are, and end without an error by their signal', async () => {
-  const stop = new AbortController();
-  const begin = () => store.persistence.events.followEvents('now', stop.signal);
-  const followers = await Promise.all(Array.from({ length: 100 }, begin));
-  const seen = followers.map(async (batches) => (await collect(batches)).flat().map(({ id }) => id));
-  const sent = vi.spyOn(pg.Client.prototype, 'query');
-  const { deliveredCount } = store.persistence.events;
-  await place();
-  await vi.waitFor(() => expect(store.persistence.events.deliveredCount - deliveredCount).toBe(100), PATIENTLY);
-  expect(sent.mock.calls.length).toBeLessThan(50);
-  stop.abort();
-  expect(await Promise.all(seen)).toEqual(Array(100).fill([1n]));
-  expect(store.persistence.events.followerCount).toBe(0);
+describe('calls that wait', () => {
+  const pageOf = async (after: number, signal: AbortSignal, limit = 10) => {
+    const page = await store.persistence.events.waitForEvents(BigInt(after) as OrderEventId, limit, signal); // of a test's log
+    return page.events.map(({ id }) => Number(id));
+  };
+  const looksIn = (sent: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }) =>
+    sent.mock.calls.filter((call) => JSON.stringify(call[0]).includes('find-order-event-bounds')).length;
+  const readsIn = (sent: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }) =>
+    sent.mock.calls.filter((call) => JSON.stringify(call[0]).includes('"read-order-events"')).length;
+
+  test('cost PostgreSQL the same however many they are: a look each half second, and one read for one position', async () => {
+    const sent = vi.spyOn(pg.Client.prototype, 'query');
+    const waiting = Array.from({ length: 100 }, () => pageOf(0, AbortSignal.timeout(30_000)));
+    await sleep(1_600);
+    expect(looksIn(sent)).toBeGreaterThanOrEqual(3);
+    expect(looksIn(sent)).toBeLessThanOrEqual(5);
+    await place();
+    store.persistence.events.wakeWaiting();
+    expect(await Promise.all(waiting)).toEqual(Array(100).fill([1]));
+    expect(readsIn(sent)).toBe(1);
+    await sleep(600);
+    const looks = looksIn(sent);
+    await sleep(1_100);
+    expect(looksIn(sent)).toBe(looks); // nobody waits
+  });
+
+  test('get no more than they asked for, from the page that they share', async () => {
+    const waiting = [pageOf(0, AbortSignal.timeout(30_000), 1), pageOf(0, AbortSignal.timeout(30_000), 5)];
+    await store.persistence.orders.generateOrders({ count: 3, seed: 1, now: NOW });
+    expect(await Promise.all(waiting)).toEqual([[1], [1, 2, 3]]);
+  });
+
+  test('end without events by their signal, whether it is aborted before or meanwhile', async () => {
+    const stop = new AbortController();
+    const waiting = pageOf(0, stop.signal);
+    stop.abort();
+    expect(await waiting).toEqual([]);
+    expect(await pageOf(0, stop.signal)).toEqual([]);
+  });
 });
 
 test('followers are told if events that they have seen are lost, as by a failover', async () => {
   for (let i = 0; i < 3; i++) await place();
-  const batches = await store.persistence.events.followEvents('now', AbortSignal.timeout(30_000));
+  const batches = await followEvents(store.persistence, 'now', AbortSignal.timeout(30_000));
   const lost = expect(collect(batches)).rejects.toThrow(UnknownPositionError);
   await store.query('delete from order_events where id > 1');
   await lost;
   const next = takeIds(1, 1);
-  await isFollowed(1);
   await place();
   expect(await next).toEqual([4]);
 });
@@ -479,15 +457,6 @@ describe('events that were kept for long enough', () => {
     expect(await readPage(2, 2)).toEqual([[3, 4], 4]);
     await expect(readPage(1)).rejects.toThrow(OrderEventsExpiredError);
     await expect(readPage(6)).rejects.toThrow(UnknownPositionError);
-  });
-
-  test('are missed by a follower who is too slow, which is said', async () => {
-    const batches = await store.persistence.events.followEvents('now', AbortSignal.timeout(30_000));
-    await store.persistence.orders.generateOrders({ count: 6_000, seed: 1, now: NOW });
-    await takeIds(0, 6_000);
-    await sleep(300);
-    expect(await deleteExpired(AT)).toBe(6_000);
-    await expect(collect(batches)).rejects.toThrow(OrderEventsExpiredError);
   });
 
   test('are deleted by one service at a time, and the latest id stays known', async () => {

@@ -11,7 +11,16 @@ import {
 } from '@petstore/domain';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
-import { importOrders, NOW, newOrder, pendingOrder, runSql, UNKNOWN_KEY_ID, useTestStore } from './support.ts';
+import {
+  followEvents,
+  importOrders,
+  NOW,
+  newOrder,
+  pendingOrder,
+  runSql,
+  UNKNOWN_KEY_ID,
+  useTestStore,
+} from './support.ts';
 
 // What logical replication, COPY and a restore of the data alone leave: rows, and sequences that begin at 1.
 
@@ -82,7 +91,7 @@ test('ids that followers have passed are not given again, though their events ar
   await store.query('update order_events_deleted set through_id = 40');
   await store.persistence.sequences.align();
   const stop = new AbortController();
-  const followed = await store.persistence.events.followEvents(40n as OrderEventId, stop.signal);
+  const followed = await followEvents(store.persistence, 40n as OrderEventId, stop.signal);
   await place();
   for await (const [event] of followed) {
     expect(event?.id).toBe(41n);

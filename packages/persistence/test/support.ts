@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import {
+  BEGINNING_OF_EVENTS,
   type CancelledOrder,
   type CompletedOrder,
+  type EventPosition,
   generateApiKeyId,
   type NewOrder,
   type Order,
+  type OrderEvent,
   type OrderText,
   orderId,
   type PendingOrder,
@@ -160,12 +163,7 @@ type WayName = Exclude<
       : `${Part}.${keyof Persistence[Part] & string}`;
   }[Exclude<keyof Persistence & string, 'close' | 'load' | 'observe'>],
   // These ask nothing of PostgreSQL.
-  | 'events.followerCount'
-  | 'events.stalledMs'
-  | 'events.lagMs'
-  | 'events.deliveredCount'
-  | 'events.wakeFollowers'
-  | 'events.close'
+  'events.wakeWaiting'
 >;
 
 /** Every way to PostgreSQL there is: a new one does not compile until it is here, too. */
@@ -213,12 +211,20 @@ export const WAYS = {
   'audit.recordBan': ({ audit }) =>
     audit.recordBan({ action: 'ban.set', at: NOW, actor: SERVICE_ACTOR, keyId: UNKNOWN_KEY_ID }),
   'audit.read': ({ audit }) => audit.read({ limit: 1 }),
-  'events.followEvents': async ({ events }) => {
-    const stop = new AbortController();
-    await events.followEvents('now', stop.signal);
-    stop.abort();
-  },
+  'events.waitForEvents': ({ events }) => events.waitForEvents(BEGINNING_OF_EVENTS, 1, AbortSignal.timeout(3_000)),
   'events.readEvents': ({ events }) => events.readEvents('now', 1),
   'events.deleteExpired': ({ events }) =>
     events.deleteExpired({ eventsBefore: NOW, now: NOW, signal: new AbortController().signal }),
 } satisfies Record<WayName, Way>;
+
+/** Follows events as a caller does, who waits again behind what has come, until the signal is aborted. */
+export async function followEvents({ events }: Pick<Persistence, 'events'>, after: EventPosition, signal: AbortSignal) {
+  const position = after === 'now' ? (await events.readEvents(after, 1)).nextAfter : after;
+  const follow = async function* () {
+    for (let page = { events: [] as readonly OrderEvent[], nextAfter: position }; !signal.aborted; ) {
+      page = await events.waitForEvents(page.nextAfter, 1_000, signal);
+      if (page.events.length > 0) yield page.events;
+    }
+  };
+  return { position, [Symbol.asyncIterator]: follow };
+}

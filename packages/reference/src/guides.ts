@@ -39,7 +39,7 @@ const GUIDES: readonly Guide[] = [
     source: 'guides/follow-orders.md',
     file: new URL('../../../docs/guides/follow-orders.md', import.meta.url),
     subject:
-      'Every change of an order: poll with curl or the client, make webhooks of it, or subscribe from internal TypeScript services (server-sent events, SSE).',
+      'Every change of an order: ask and wait for it (long polling), with curl or the client, or make webhooks of it.',
   },
   {
     source: 'guides/authentication.md',

@@ -31,7 +31,6 @@ const NAMES_OF_OTHERS = [
   'UseNumber', // Go
   'connectionTimeout', // Fastify
   'frameworkErrors', // Fastify
-  'httpSubscriptionLink', // tRPC
   'idsAsStrings',
   'minimumReleaseAgeExclude', // pnpm
   'requestInterceptor', // Swagger UI

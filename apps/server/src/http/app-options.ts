@@ -4,7 +4,6 @@ import type { Reference } from '@petstore/reference';
 import type { Logger } from 'pino';
 import type { HttpMetrics } from '../operations/metrics.ts';
 import type { TrustedProxies } from './address.ts';
-import type { KeyWatch } from './streams/key-watch.ts';
 
 /** The OpenAPI document as text. */
 export interface RenderedDocument {
@@ -38,8 +37,8 @@ export const DEFAULT_BOUNDS = {
   maxRequestsAhead: 5_000,
   /** Long lists being sent at once, each of which holds up to two batches; further ones get 503 `overloaded`. */
   maxLongLists: 200,
-  /** Subscriptions at once, in addition to the requests in flight; further ones get 503 `overloaded`. */
-  maxSubscriptions: 5_000,
+  /** Calls that wait at once, in addition to the requests in flight; further ones are answered without a wait. */
+  maxWaitingCalls: 2_000,
   /** Open connections at once; further ones are closed immediately. */
   maxConnections: 10_000,
   /** Open connections at once from one address (IPv6: one /64) that is no trusted proxy. */
@@ -54,7 +53,6 @@ export type HttpBounds = Readonly<typeof DEFAULT_BOUNDS>;
 export interface AppOptions {
   readonly services: Services;
   readonly authenticator: Authenticator;
-  readonly keyWatch: KeyWatch;
   readonly limiter: RateLimiter;
   readonly logger: Logger;
   /** The level at which each request is logged. */

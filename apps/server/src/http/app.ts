@@ -14,14 +14,15 @@ import { documents } from './routes/documents.ts';
 import { rest } from './routes/rest.ts';
 import { trpc } from './routes/trpc.ts';
 import { LongLists } from './streams/long-lists.ts';
-import { Subscriptions } from './streams/subscriptions.ts';
+import { WaitingCalls } from './streams/waiting-calls.ts';
 
 /** What is in flight on the public listener. */
 export interface Traffic {
   readonly connections: Connections;
-  /** Responses that are being sent included, but not subscriptions. */
+  /** Responses that are being sent included, but not calls that wait. */
   readonly requestsInFlight: RequestsInFlight;
   readonly longLists: LongLists;
+  readonly waitingCalls: WaitingCalls;
 }
 
 declare module 'fastify' {
@@ -45,7 +46,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const connections = new Connections({ ...options, bounds, isTrustedProxy });
   const requestsInFlight = new RequestsInFlight(bounds);
   const longLists = new LongLists(metrics, bounds.maxLongLists);
-  const subscriptions = new Subscriptions({ ...options, longLists, maxSubscriptions: bounds.maxSubscriptions });
+  const waitingCalls = new WaitingCalls(options.authenticator, bounds.maxWaitingCalls);
   const app = createFastify(options, bounds, connections, isTrustedProxy);
 
   app.register(connections.plugin);
@@ -63,15 +64,15 @@ export function createApp(options: AppOptions): FastifyInstance {
   const guardedPaths: FastifyPluginAsync = async (guarded) => {
     guarded.register(admission, { ...admissionOptions, needsKey: true });
     for (const { version } of DOCUMENTED_VERSIONS) {
-      guarded.register(rest, { prefix: `/${version}`, version, services, longLists });
+      guarded.register(rest, { prefix: `/${version}`, version, services, longLists, waitingCalls });
     }
-    guarded.register(trpc, { prefix: '/trpc', services, metrics, longLists, subscriptions });
+    guarded.register(trpc, { prefix: '/trpc', services, metrics, longLists, waitingCalls });
   };
 
   app.register(openPaths);
   app.register(guardedPaths);
-  app.addHook('preClose', async () => subscriptions.close());
-  app.decorate('traffic', { connections, requestsInFlight, longLists });
+  app.addHook('preClose', async () => waitingCalls.close());
+  app.decorate('traffic', { connections, requestsInFlight, longLists, waitingCalls });
   return app;
 }
 

@@ -25,7 +25,6 @@ const READ_HEADERS = [
   'Authorization',
   'Content-Type',
   'If-None-Match',
-  'Last-Event-ID',
   'trpc-accept',
   'User-Agent',
   'X-Request-Id',

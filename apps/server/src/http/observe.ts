@@ -78,7 +78,8 @@ export const observe = fp<ObserveOptions>(
       announceDeprecation(request, reply, metrics);
       if (isLogged) logWhenClosed(request, reply, accessLogLevel);
       whenClosed(reply, () => {
-        if (!servedEarly.has(reply)) observeRequest(reply, sentStatusOf(reply), metrics);
+        if (!excluded.has(reply))
+          metrics.observeRequest(operationOf(request), sentStatusOf(reply), reply.elapsedTime / 1_000);
       });
       done();
     });
@@ -86,18 +87,10 @@ export const observe = fp<ObserveOptions>(
   { name: 'observe' },
 );
 
-/** The replies that were counted as served before their end. */
-const servedEarly = new WeakSet<FastifyReply>();
+const excluded = new WeakSet<FastifyReply>();
 
-/** Counts a request as served although its response goes on: the reader decides when a subscription ends. */
-export function observeServed(reply: FastifyReply, metrics: HttpMetrics): void {
-  servedEarly.add(reply);
-  observeRequest(reply, reply.statusCode, metrics);
-}
-
-function observeRequest({ request, elapsedTime }: FastifyReply, status: number, metrics: HttpMetrics): void {
-  metrics.observeRequest(operationOf(request), status, elapsedTime / 1_000);
-}
+/** Keeps a request out of the durations of requests: it waits for something that is no work of the service. */
+export const excludeFromDurations = (reply: FastifyReply): void => void excluded.add(reply);
 
 /** The status in metrics and logs if none was sent; proxies use the same number. */
 const CLIENT_GONE = 499;

@@ -1,4 +1,4 @@
-import type { OrderEventStore, Persistence } from '@petstore/persistence';
+import type { Persistence } from '@petstore/persistence';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Traffic } from '../http/app.ts';
 import type { Health } from './health.ts';
@@ -64,21 +64,10 @@ export function addLimitMetrics(registry: Registry, limits: Limits): void {
   });
 }
 
-export function addEventMetrics(registry: Registry, events: OrderEventStore): void {
-  addMetrics(registry, {
-    petstore_order_events_delivered_total: [
-      'Events delivered to subscribers, counted once per subscriber.',
-      () => events.deliveredCount,
-    ],
-    petstore_order_event_subscribers: ['Subscriptions to the changes of orders.', () => events.followerCount],
-    petstore_order_event_lag_seconds: [
-      'Lag between a change and the reading of its event for subscribers, or how long a transaction has blocked reading; NaN: no event was read yet.',
-      () => (events.stalledMs || events.lagMs) / 1_000,
-    ],
-  });
-}
-
-export function addHttpMetrics(registry: Registry, { connections, requestsInFlight, longLists }: Traffic): void {
+export function addHttpMetrics(
+  registry: Registry,
+  { connections, requestsInFlight, longLists, waitingCalls }: Traffic,
+): void {
   addMetrics(registry, {
     petstore_http_requests_in_flight: [
       'Requests in flight, including responses that are being sent.',
@@ -86,6 +75,7 @@ export function addHttpMetrics(registry: Registry, { connections, requestsInFlig
     ],
     petstore_http_connections: ['Open client connections.', () => connections.count],
     petstore_http_long_lists: ['Long lists that are being sent.', () => longLists.openCount],
+    petstore_http_waiting: ['Calls that wait for the change of an order.', () => waitingCalls.count],
   });
 }
 

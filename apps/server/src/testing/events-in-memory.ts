@@ -1,7 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import {
   type EventPosition,
-  type FollowedEvents,
   type Order,
   type OrderEvent,
   type OrderEventId,
@@ -14,7 +13,7 @@ import {
 /** The log of events in the memory of this process. All events are kept: the id of each is its number. */
 export class EventsInMemory implements OrderEventLog {
   readonly #events: OrderEvent[] = [];
-  readonly #news = new EventEmitter().setMaxListeners(0); // one listener for each follower
+  readonly #news = new EventEmitter().setMaxListeners(0); // one listener for each call that waits
 
   /** @param order as it is after the change */
   record(type: OrderEventType, order: Order): void {
@@ -23,16 +22,17 @@ export class EventsInMemory implements OrderEventLog {
     this.#news.emit('news');
   }
 
-  async followEvents(after: EventPosition, signal: AbortSignal): Promise<FollowedEvents> {
-    signal.throwIfAborted();
-    const position = this.#find(after);
-    return { position, [Symbol.asyncIterator]: () => this.#follow(Number(position), signal) };
-  }
-
   async readEvents(after: EventPosition, limit: number): Promise<OrderEventPage> {
     const position = this.#find(after);
     const events = this.#events.slice(Number(position), Number(position) + limit);
     return { events, nextAfter: events.at(-1)?.id ?? position };
+  }
+
+  async waitForEvents(after: OrderEventId, limit: number, signal: AbortSignal): Promise<OrderEventPage> {
+    const page = await this.readEvents(after, limit);
+    if (page.events.length > 0 || signal.aborted) return page;
+    await once(this.#news, 'news', { signal }).catch(() => {}); // rejects only if the signal is aborted
+    return this.readEvents(after, limit);
   }
 
   #find(after: EventPosition): OrderEventId {
@@ -40,16 +40,6 @@ export class EventsInMemory implements OrderEventLog {
     if (after === 'now') return latest;
     if (after > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
     return after;
-  }
-
-  async *#follow(position: number, signal: AbortSignal): AsyncGenerator<readonly OrderEvent[], void, void> {
-    let count = position;
-    while (!signal.aborted) {
-      const events = this.#events.slice(count);
-      count += events.length;
-      if (events.length > 0) yield events;
-      else await once(this.#news, 'news', { signal }).catch(() => {}); // rejects only if the signal is aborted
-    }
   }
 }
 

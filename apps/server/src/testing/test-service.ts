@@ -4,7 +4,6 @@ import { InProcessLimiter } from '@petstore/rate-limit';
 import { pino } from 'pino';
 import { createApp } from '../http/app.ts';
 import { renderDocument } from '../http/render-document.ts';
-import { KeyWatch } from '../http/streams/key-watch.ts';
 import { EventsInMemory } from './events-in-memory.ts';
 import { createInjectingFetch } from './injecting-fetch.ts';
 import { createKeysInMemory, planOf } from './keys-in-memory.ts';
@@ -44,7 +43,6 @@ export function createTestService({ orders = [], now = () => new Date(), plan }:
       petsSunsetAt: PETS_SUNSET_AT,
     },
     authenticator,
-    keyWatch: new KeyWatch(authenticator),
     limiter,
     // A fault of the service is to be seen.
     logger: pino({ level: 'error' }, { write: (line: string) => console.error(line) }),

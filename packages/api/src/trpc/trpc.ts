@@ -5,23 +5,12 @@ import { formatTrpcError } from './format-error.ts';
 import { requirePermission } from './permission.ts';
 import { assertWellFormed, transformer } from './transformer.ts';
 
-/** How often an idle subscription sends a sign of life, in milliseconds. */
-const PING_INTERVAL_MS = 15_000;
-
-const t = initTRPC
-  .context<Context>()
-  .meta<ProcedureContract>()
-  .create({
-    transformer,
-    errorFormatter: formatTrpcError,
-    sse: {
-      // Often enough for proxies that close a connection after a minute without data.
-      ping: { enabled: true, intervalMs: PING_INTERVAL_MS },
-      client: { reconnectAfterInactivityMs: 3 * PING_INTERVAL_MS },
-    },
-    // Stacks are never sent, whatever NODE_ENV says.
-    isDev: false,
-  });
+const t = initTRPC.context<Context>().meta<ProcedureContract>().create({
+  transformer,
+  errorFormatter: formatTrpcError,
+  // Stacks are never sent, whatever NODE_ENV says.
+  isDev: false,
+});
 
 export const { router, createCallerFactory } = t;
 

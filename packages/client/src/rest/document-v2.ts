@@ -29,6 +29,34 @@ export interface components {
        */
       status: 'pending' | 'shipped' | 'cancelled';
     };
+    /** @description Changes of orders, and the position to continue from. */
+    OrderEvents: {
+      /** @description Oldest first. */
+      events: components['schemas']['OrderEvent'][];
+      /** @description The value to send as `after` in the next request. It stays the same while there are no new events. */
+      nextAfter: string;
+    };
+    /** @description A change of an order, and the order as it was after the change. */
+    OrderEvent: {
+      /** @description Identifies the event, and is the position after it. A later event has a larger number. */
+      id: string;
+      /**
+       * @description What happened. `order.imported` is reported for imported and generated orders, whatever their status.
+       * @enum {string}
+       */
+      type: 'order.placed' | 'order.imported' | 'order.shipped' | 'order.completed' | 'order.cancelled';
+      /**
+       * Format: int64
+       * @description Identifier of the order. A 64-bit integer in decimal digits.
+       */
+      orderId: bigint;
+      /**
+       * Format: date-time
+       * @description When it happened, in UTC with milliseconds. A later event may have an earlier time.
+       */
+      at: string;
+      order: components['schemas']['OrderV2'];
+    };
     /** @description The status of the limits of a key. */
     Limits: {
       minute: components['schemas']['LimitWindow'];
@@ -77,34 +105,6 @@ export interface components {
        */
       level: number;
     };
-    /** @description Changes of orders, and the position to continue from. */
-    OrderEvents: {
-      /** @description Oldest first. */
-      events: components['schemas']['OrderEvent'][];
-      /** @description The value to send as `after` in the next request. It stays the same while there are no new events. */
-      nextAfter: string;
-    };
-    /** @description A change of an order, and the order as it was after the change. */
-    OrderEvent: {
-      /** @description Identifies the event, and is the position after it. A later event has a larger number. */
-      id: string;
-      /**
-       * @description What happened. `order.imported` is reported for imported and generated orders, whatever their status.
-       * @enum {string}
-       */
-      type: 'order.placed' | 'order.imported' | 'order.shipped' | 'order.completed' | 'order.cancelled';
-      /**
-       * Format: int64
-       * @description Identifier of the order. A 64-bit integer in decimal digits.
-       */
-      orderId: bigint;
-      /**
-       * Format: date-time
-       * @description When it happened, in UTC with milliseconds. A later event may have an earlier time.
-       */
-      at: string;
-      order: components['schemas']['OrderV2'];
-    };
   };
 }
 export interface operations {
@@ -124,6 +124,18 @@ export interface operations {
       };
     };
   };
+  listOrderEvents: {
+    parameters: {
+      query?: {
+        /** @description The `id` of an event, or `nextAfter` of a response: only later events are returned. `0` begins with the oldest retained event. If omitted, only events from now on are returned: none without `wait`, and `nextAfter` is the current position. */
+        after?: string;
+        /** @description Maximum number of events in the response. */
+        limit?: number;
+        /** @description How long the response may wait for an event if there is none yet, in seconds. It is sent with the first event, or empty after this time. */
+        wait?: number;
+      };
+    };
+  };
   getLimits: {
     parameters: object;
   };
@@ -138,16 +150,6 @@ export interface operations {
         limit?: number;
         /** @description Where the page begins: the cursor in the `Link` header of the previous page. Valid only with the same filters. */
         cursor?: string;
-      };
-    };
-  };
-  listOrderEvents: {
-    parameters: {
-      query?: {
-        /** @description The `id` of an event, or `nextAfter` of a response: only later events are returned. `0` begins with the oldest retained event. If omitted, no events are returned, and `nextAfter` is the current position. */
-        after?: string;
-        /** @description Maximum number of events in the response. */
-        limit?: number;
       };
     };
   };

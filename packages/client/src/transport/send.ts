@@ -16,6 +16,8 @@ interface ServiceRequest {
   readonly timeoutMs?: number | undefined;
   /** Whether the body of a 2xx response is left to the caller; otherwise it is read as text. @default false */
   readonly streams?: boolean | undefined;
+  /** Whether the request takes no place in the gate, because its caller sends one at a time and waits as told. @default false */
+  readonly isAlone?: boolean | undefined;
 }
 
 /**
@@ -34,9 +36,9 @@ export function createSend(
 ): Send {
   const gate = new Gate(clock, maxRetryAfterSeconds * 1_000);
   const singleSend = singleSendOptions();
-  return async ({ method, url, headers, body = null, signal, streams = false, timeoutMs }) => {
+  return async ({ method, url, headers, body = null, signal, streams = false, isAlone = false, timeoutMs }) => {
     signal?.throwIfAborted();
-    const release = await gate.acquire(signal);
+    const release = isAlone ? () => {} : await gate.acquire(signal);
     const attempt = new Attempt(clock, timeoutMs ?? options.timeoutMs, signal);
     const ownHeaders = { ...headers, authorization: `Bearer ${apiKey}` };
     const init = { method, headers: ownHeaders, body, signal: attempt.signal, ...(method !== 'GET' && singleSend) };

@@ -1,9 +1,10 @@
 import { createTRPCClientProxy, httpBatchLink, splitLink, type TRPCClient } from '@trpc/client';
 import { type Connection, createConnection } from '../connection.ts';
+import { checkFollowOptions, type FollowEventsOptions, followEvents } from '../follow-events.ts';
 import type { PetstoreClientOptions } from '../options.ts';
 import { type PetstoreRestClient, restClientOn } from '../rest/rest-client.ts';
 import { createListLink } from './list-link.ts';
-import { type FollowEventsOptions, followOrderEvents, type OrderEvent } from './order-events.ts';
+import { eventsOverTrpc, type OrderEvent } from './order-events.ts';
 import { traitsOf } from './procedures.ts';
 import { RetryingClient } from './retrying-client.ts';
 import type { AppRouter } from './router.ts';
@@ -19,7 +20,7 @@ type Procedures = TRPCClient<AppRouter>;
 export type PetstoreClient = Omit<Procedures, 'orders'> & {
   readonly orders: Omit<Procedures['orders'], 'events'>;
   readonly rest: PetstoreRestClient;
-  /** Follows the changes of orders: see {@link followOrderEvents}. It requires an internal key. */
+  /** Follows the changes of orders: see `v2.orderEvents` of the REST client. */
   events(options?: FollowEventsOptions): AsyncGenerator<OrderEvent, void, undefined>;
 };
 
@@ -54,7 +55,10 @@ export function clientOn(connection: Connection): PetstoreClient {
   const procedures = createTRPCClientProxy<AppRouter>(new RetryingClient(connection, [lastLink]));
   const added: Readonly<Record<PropertyKey, unknown>> = {
     rest: restClientOn(connection),
-    events: (options?: FollowEventsOptions) => followOrderEvents(connection, options),
+    events(options: FollowEventsOptions = {}) {
+      checkFollowOptions(options);
+      return followEvents(connection, eventsOverTrpc(connection.options.serviceUrl), options);
+    },
   };
   // tRPC's client is a proxy, too, which takes every name for a procedure but the one by which its plugins find it.
   return new Proxy(procedures, {

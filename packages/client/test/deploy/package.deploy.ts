@@ -253,7 +253,7 @@ describe('a guide', () => {
   test('shows, as the README does, programs that run in a folder of the kind that it makes', async () => {
     await using service = await startTestService();
     await service.persistence.orders.generateOrders({ count: 20, seed: 1, now: new Date() });
-    const program = await install(['@trpc/client', '@trpc/server', 'superjson', 'eventsource']);
+    const program = await install(['@trpc/client', '@trpc/server', 'superjson']);
     await rm(join(program, 'package.json'));
     await run('npm', ['init', '-y'], { cwd: program });
     await runShownPrograms({ node: process.execPath, folder: program, origin: service.origin });

@@ -193,7 +193,7 @@ test.each([
     const home = join(folder.path, `node-${version}`);
     await run('mkdir', [home]);
     const env = { ...process.env, PATH: [dirname(node.trim()), process.env['PATH']].join(delimiter) };
-    const script = `set -e\n${installingLines(home)}\nnpm install eventsource\n`;
+    const script = `set -e\n${installingLines(home)}\n`;
     await run('bash', ['-c', script], { cwd: home, env });
     await runShownPrograms({
       node: node.trim(),

@@ -27,13 +27,19 @@ export class TestClock implements Clock {
   /** The last is due first; of those due at the same time, the one that was scheduled first. */
   readonly #timers: Timer[] = [];
   readonly #attempts = new Set<() => void>();
+  readonly #waitTimeoutMs: number | undefined;
+
+  /** @param waitTimeoutMs the timeout of calls that wait, which is that of attempts, too */
+  constructor({ waitTimeoutMs }: { readonly waitTimeoutMs?: number } = {}) {
+    this.#waitTimeoutMs = waitTimeoutMs;
+  }
 
   now(): number {
     return this.#nowMs;
   }
 
   schedule(callback: () => void, delayMs: number): () => void {
-    if (delayMs === this.timeoutMs) {
+    if (delayMs === this.timeoutMs || delayMs === this.#waitTimeoutMs) {
       const attempt = () => callback();
       this.#attempts.add(attempt);
       return () => this.#attempts.delete(attempt);

@@ -115,20 +115,26 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
     petsSunsetAt: NEVER,
   };
   const plan = { name: 'enterprise', limits } as const;
-  const contextOf = ({ headers }: IncomingMessage): Context => {
+  const contextOf = ({ headers }: IncomingMessage, response: ServerResponse): Context => {
     const permissions = KEYS[headers.authorization ?? ''] ?? EXTERNAL;
     return {
       services,
       requestId: 'test',
       principal: { type: 'api-key', keyId: KEY_ID, ...permissions, plan },
       delivery: { type: 'in-process' },
+      async wait(durationMs, work) {
+        const ending = new AbortController();
+        const timer = setTimeout(() => ending.abort(), durationMs);
+        response.once('close', () => ending.abort());
+        return work(ending.signal).finally(() => clearTimeout(timer));
+      },
     };
   };
   const handleTrpc = createHTTPHandler({
     router: appRouter,
     basePath: '/trpc/',
-    createContext: ({ req }) => ({
-      ...contextOf(req),
+    createContext: ({ req, res }) => ({
+      ...contextOf(req, res),
       delivery: {
         type: req.headers['trpc-accept'] === 'application/jsonl' ? 'batches' : 'array',
         begin: async (batches) => batches,
@@ -139,7 +145,7 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
   return (request: IncomingMessage, response: ServerResponse): void => {
     if (request.url?.startsWith('/trpc/')) handleTrpc(request, response);
     else
-      callRest(request, contextOf(request)).then(
+      callRest(request, contextOf(request, response)).then(
         (result) => answerRest(response, result),
         (error: unknown) => refuse(request, response, toErrorResponse(error)),
       );

@@ -16,7 +16,7 @@ interface Needs {
 
 /**
  * The purposes of statements. Look-ups of keys and short reads may use all connections; commits as many as one disk can
- * serve; lists, followers and polls of events only a few, which leaves some to the others. A standby may lack events that
+ * serve; lists, looks for events and polls of them only a few, which leaves some to the others. A standby may lack events that
  * were already delivered.
  */
 const NEEDS = {

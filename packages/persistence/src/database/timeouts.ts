@@ -1,6 +1,6 @@
 /**
  * How long PostgreSQL may take, in milliseconds, in the order in which the times end. A call fails by the time that is
- * nearest to the cause, and no request waits longer than 3 s. The pauses of the reader of events, and the times of
+ * nearest to the cause, and no request waits longer than 3 s. The pauses of looks for events, and the times of
  * migrations, stand in their files: no request waits for them.
  */
 export const TIMEOUTS_MS = {
@@ -44,8 +44,6 @@ export const TIMEOUTS_MS = {
   call: 2_400,
   /** For a call that may take several statements: likewise. */
   severalStatements: 2_500,
-  /** For transactions that write events, before the first follower begins after them. */
-  followersBegin: 2_500,
   /** For this process between two statements that insert an import. The session sets it: readers of events wait for the end. */
   importIdle: 5_000,
   /** While the server is at its connection limit, only open connections are used for this time. */

@@ -8,7 +8,7 @@ import {
 import { type PreparedStatement, prepareStatement, type StatementValue } from '../database/statement.ts';
 import { ORDER_FACTS, type OrderRow, orderOfRow } from '../orders/order-rows.ts';
 
-/** Runs a statement on the log. Polls have other connections than followers, whom they do not hold up. */
+/** Runs a statement on the log. Polls have other connections than looks for those who wait, whom they do not hold up. */
 export type RunOnLog = <Row extends object>(
   statement: PreparedStatement<Row>,
   values: readonly StatementValue[],
@@ -60,9 +60,6 @@ const READ_PAGE = prepareStatement<PageRow>(
    order by event_id`,
 );
 
-/** How many events followers read at a time. */
-const FOLLOWED_MAX = 1_000;
-
 export interface EventRange {
   /** The position after which to read. */
   readonly after: bigint;
@@ -80,17 +77,6 @@ export async function readRange(
     row.event_id === null ? [] : [{ id: row.event_id, type: row.type, at: row.at, order: orderOfRow(row) }],
   );
   return { ...boundsOf(rows), events };
-}
-
-/**
- * Reads the first 1,000 committed events after a position, up to `upTo`.
- *
- * @throws UnknownPositionError, OrderEventsExpiredError
- */
-export async function readEvents(run: RunOnLog, after: bigint, upTo: bigint): Promise<readonly OrderEvent[]> {
-  const { events, ...bounds } = await readRange(run, { after, upTo, limit: FOLLOWED_MAX });
-  assertWithin(bounds, after);
-  return events;
 }
 
 /**

@@ -36,14 +36,12 @@ export function countBeforeGap(events: readonly OrderEvent[], after: bigint): nu
 /**
  * Waits for the transactions that write events now, but not for later ones.
  *
- * @param onWait called before each pause
  * @throws AbortError
  */
-export async function waitForWriters(run: RunOnLog, signal: AbortSignal, onWait = () => {}): Promise<void> {
+export async function waitForWriters(run: RunOnLog, signal: AbortSignal): Promise<void> {
   const findWriters = async () => (await run(FIND_WRITERS, [])).map((row) => row.virtualtransaction);
   const beganMs = performance.now();
   for (let writers = await findWriters(); writers.length > 0; ) {
-    onWait();
     const pauseMs = Math.max(POLL_MIN_MS, (performance.now() - beganMs) * POLL_SHARE);
     await sleep(Math.min(pauseMs, POLL_MAX_MS), undefined, { signal });
     const current = new Set(await findWriters());

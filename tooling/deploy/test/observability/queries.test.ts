@@ -99,7 +99,7 @@ test('an alert is held back by alerts alone that stand before it and are as seve
 
 test('PetstoreNearCapacity goes by the bounds of a server', () => {
   const { expr } = ALERTS.find(({ alert }) => alert === 'PetstoreNearCapacity') ?? { expr: '' };
-  const { maxConnections, maxRequestsInFlight, maxLongLists, maxSubscriptions } = DEFAULT_BOUNDS;
+  const { maxConnections, maxRequestsInFlight, maxLongLists, maxWaitingCalls } = DEFAULT_BOUNDS;
   const bounds = [...expr.matchAll(/petstore_\w+ \/ (\d+)/g)].map(([, bound]) => Number(bound));
-  expect(bounds).toEqual([maxConnections, maxRequestsInFlight, maxLongLists, maxSubscriptions]);
+  expect(bounds).toEqual([maxConnections, maxRequestsInFlight, maxLongLists, maxWaitingCalls]);
 });

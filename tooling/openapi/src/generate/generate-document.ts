@@ -1,4 +1,9 @@
-import type { DocumentedContract, ProcedureContract, VersionDescription } from '@petstore/api';
+import {
+  type DocumentedContract,
+  type ProcedureContract,
+  restParametersOf,
+  type VersionDescription,
+} from '@petstore/api';
 import { initTRPC } from '@trpc/server';
 import { generateOpenApiDocument, type OpenAPIObject, type OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
@@ -34,11 +39,11 @@ export function generateDocument(
 }
 
 /** The procedure that trpc-to-openapi documents: its output is the response over REST. It is never called. */
-const describeProcedure = ({ input = z.object({}), openapi, rest, deprecation }: DocumentedContract) =>
+const describeProcedure = (contract: DocumentedContract) =>
   t.procedure
-    .meta({ openapi: { ...openapi, deprecated: deprecation !== undefined, errorResponses: [] } })
-    .input(input)
-    .output(rest.response ?? z.void())
+    .meta({ openapi: { ...contract.openapi, deprecated: contract.deprecation !== undefined, errorResponses: [] } })
+    .input(restParametersOf(contract))
+    .output(contract.rest.response ?? z.void())
     .query(() => {
       throw new Error('This procedure is described, and never called.');
     });

@@ -6,16 +6,18 @@ import type { AppOptions } from '../app-options.ts';
 import type { DeprecatedOperation } from '../observe.ts';
 import { refuseUnknownPath, sendJson } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
+import type { WaitingCalls } from '../streams/waiting-calls.ts';
 import { addPath } from './add-path.ts';
 
 export interface RestOptions extends Pick<AppOptions, 'services'> {
   readonly version: ApiVersion;
   readonly longLists: LongLists;
+  readonly waitingCalls: WaitingCalls;
 }
 
 /** The documented operations of one version, to be registered with its prefix. */
 export const rest = fp<RestOptions>(
-  async (app, { version, services, longLists }) => {
+  async (app, { version, services, longLists, waitingCalls }) => {
     app.setNotFoundHandler(refuseUnknownPath); // after the checks of this scope
     const ofVersion = restRoutes.filter(({ apiVersion }) => apiVersion === version);
     for (const [path, routes] of Map.groupBy(ofVersion, ({ path }) => path)) {
@@ -41,6 +43,7 @@ export const rest = fp<RestOptions>(
         principal,
         requestId,
         delivery: { type: 'in-process' },
+        ...(request.method !== 'HEAD' && { wait: waitingCalls.waitOf(request, reply) }),
       };
       const result = await route.call(params as Record<string, string>, context, query);
       reply.code(route.successStatus);

@@ -16,16 +16,16 @@ import type { AppOptions } from '../app-options.ts';
 import type { DeprecatedOperation } from '../observe.ts';
 import { addVary, errorHandler, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
-import type { Subscriptions } from '../streams/subscriptions.ts';
+import type { WaitingCalls } from '../streams/waiting-calls.ts';
 
 export interface TrpcOptions extends Pick<AppOptions, 'services' | 'metrics'> {
   readonly longLists: LongLists;
-  readonly subscriptions: Subscriptions;
+  readonly waitingCalls: WaitingCalls;
 }
 
 const READ = 'GET, OPTIONS';
 /** The methods of a procedure, as the Allow header lists them. */
-const METHODS_OF = { query: READ, subscription: READ, mutation: 'POST, OPTIONS' } as const;
+const METHODS_OF = { query: READ, mutation: 'POST, OPTIONS' } as const;
 const ANY_METHODS = 'GET, POST, OPTIONS';
 
 const IS_JSON = /^application\/json[ \t]*(?:;|$)/i;
@@ -37,16 +37,15 @@ const IS_PLAIN = /^(?:identity)?$/i;
  */
 export const trpc = fp<TrpcOptions>(
   async (app, options) => {
-    const { services, metrics, longLists, subscriptions } = options;
+    const { services, metrics, longLists, waitingCalls } = options;
     app.setErrorHandler(errorHandler(metrics, (_response, error) => toTrpcEnvelope(error)));
     app.setNotFoundHandler(refuseUnknownPath);
     const deprecated = deprecatedUnder(app.prefix, services.petsSunsetAt);
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
 
-    app.addHook('onSend', async (request, reply, payload) => {
+    app.addHook('onSend', async (_request, reply, payload) => {
       if (!(payload instanceof Response)) return payload;
-      const { isEvents, isStream } = takeHead(reply, payload);
-      if (isEvents) return subscriptions.send(request, reply, payload);
+      const { isStream } = takeHead(reply, payload);
       return isStream ? payload.body : payload.text();
     });
 
@@ -64,8 +63,6 @@ export const trpc = fp<TrpcOptions>(
         if (allow === undefined) throw refusalOf('route_not_found');
         if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
         assertMethodAndType(request, reply, allow);
-        if (!call.isBatch && procedureContracts.get(call.path)?.type === 'subscription')
-          subscriptions.begin(request, reply);
         return undefined;
       },
       // If no body was announced, its stream has ended before anybody could listen for the end.
@@ -78,24 +75,18 @@ export const trpc = fp<TrpcOptions>(
           path: encodeURIComponent(callOf(request).path), // tRPC decodes it
           createContext: async ({ info }) => createContext(request, reply, info),
           responseMeta: trpcResponseMeta,
-          onError({ error }) {
-            // A subscription that ends before it has begun has not failed.
-            if (subscriptions.contextOf(request)?.signal.aborted !== true) reportError(request, error, metrics);
-          },
+          onError: ({ error }) => void reportError(request, error, metrics),
         }),
     });
 
     function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
       const { id: requestId } = request;
-      const subscription = subscriptions.contextOf(request);
-      if (info.type === 'subscription' && !info.isBatchCall && subscription === undefined)
-        throw new Error('A subscription was called that is not counted.');
       return {
         services,
         principal: principalOf(request),
         requestId,
         delivery: longLists.deliveryOverTrpc(request, reply, info),
-        ...(subscription && { subscription }),
+        ...(info.calls.length === 1 && { wait: waitingCalls.waitOf(request, reply) }),
       };
     }
   },
@@ -120,7 +111,7 @@ function takeHead(reply: FastifyReply, { status, headers }: Response) {
   const { vary, ...others } = Object.fromEntries(headers);
   addVary(reply, vary);
   reply.code(status).headers(others);
-  return { isStream, isEvents: headers.get('content-type')?.startsWith('text/event-stream') };
+  return { isStream };
 }
 
 function assertMethodAndType({ method, headers }: FastifyRequest, reply: FastifyReply, allow: string): void {

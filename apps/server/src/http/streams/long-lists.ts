@@ -13,7 +13,7 @@ import { CallerLeftError, logFailure, refusalOf, sendJson } from '../responses.t
 export class LongLists {
   readonly #metrics: HttpMetrics;
   readonly #max: number;
-  /** Long lists in flight, including subscriptions, by key. */
+  /** Long lists in flight, by key. */
   readonly #ofKeys = new KeyedSemaphore();
   /** Lists that tRPC sends as one array, by key. */
   readonly #arraysOfKeys = new KeyedSemaphore();
@@ -25,30 +25,21 @@ export class LongLists {
     this.#max = max;
   }
 
-  /** The number of long lists being sent, without subscriptions. */
+  /** The number of long lists being sent. */
   get openCount(): number {
     return this.#openCount;
   }
 
   /**
-   * Counts a long list or a subscription as in flight for its key.
+   * Begins a long list: one with more than one batch.
    *
-   * @throws ApiError `too_many_in_flight` if the key has the maximum in flight
+   * @throws ApiError `too_many_in_flight` if the key has the maximum in flight; `overloaded` if all callers together have the maximum in flight
    */
-  beginOfKey(request: FastifyRequest, reply: FastifyReply): void {
+  begin(request: FastifyRequest, reply: FastifyReply): void {
     const principal = principalOf(request);
     const release = this.#ofKeys.tryAcquire(principal.keyId, 1, longListsOfPlan(principal.plan));
     if (release === undefined) throw refusalOf('too_many_in_flight');
     whenClosed(reply, release);
-  }
-
-  /**
-   * Begins a long list: one with more than one batch.
-   *
-   * @throws ApiError `too_many_in_flight`; `overloaded` if all callers together have the maximum in flight
-   */
-  begin(request: FastifyRequest, reply: FastifyReply): void {
-    this.beginOfKey(request, reply);
     if (this.#openCount >= this.#max) throw refusalOf('overloaded');
     this.#openCount++;
     whenClosed(reply, () => this.#openCount--);

@@ -21,7 +21,6 @@ import { afterAll } from 'vitest';
 import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
-import { KeyWatch } from '../../../src/http/streams/key-watch.ts';
 import { hideCredentials } from '../../../src/operations/hide-credentials.ts';
 import type { CutReason, HttpMetrics } from '../../../src/operations/metrics.ts';
 import { watchResponses } from '../../conformance/response-validator.ts';
@@ -106,7 +105,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const cuts: CutReason[] = [];
   const apiKeys = options.wrap?.apiKeys?.(persistence.apiKeys) ?? persistence.apiKeys;
   const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
-  const keyWatch = new KeyWatch(authenticator);
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
   let origin = '';
   const app = createApp({
@@ -120,7 +118,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       petsSunsetAt,
     },
     authenticator,
-    keyWatch,
     limiter: counting,
     // As in production, where this is done to each line.
     logger: pino(
@@ -173,10 +170,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     cuts,
     limiter: limiter.limiter,
     advanceLimiterClock: limiter.advanceClock,
-    forgetKey(id) {
-      authenticator.forget(id);
-      keyWatch.recheck(id);
-    },
+    forgetKey: (id) => authenticator.forget(id),
     fetch(path, { key: ownKey = KEYS.unlimited.text, headers, ...init } = {}) {
       const all = new Headers(headers);
       if (ownKey !== null && !all.has('authorization')) all.set('authorization', `Bearer ${ownKey}`);

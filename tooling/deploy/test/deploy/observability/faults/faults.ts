@@ -40,7 +40,6 @@ const DESCRIPTIONS = {
   'sunset in ten days': ticket('PetstoreSunsetNear', 'a deprecated operation is used ten days before its end'),
   'Redis killed': ticket('PetstoreLimitsDegraded', 'Redis was killed'),
   'Redis blocked': ticket('PetstoreRedisSlow', 'a client runs commands in Redis that take 60 ms each'),
-  'transaction open': ticket('PetstoreEventsLate', 'a transaction that has recorded an event stays open'),
 } as const satisfies Readonly<Record<string, FaultDescription>>;
 
 export type FaultName = keyof typeof DESCRIPTIONS;

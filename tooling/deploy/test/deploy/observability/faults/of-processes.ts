@@ -1,14 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPetstoreClient } from '@petstore/client';
 import { createServerDatabase, importDemoOrders, KEYS } from '@petstore/server/test-support/database';
 import { startServer } from '@petstore/server/test-support/spawned-server';
 import { createTestRedis } from '@petstore/testing';
-import pg from 'pg';
-import { vi } from 'vitest';
 import type { FaultRecordings } from '../support/fault-recordings.ts';
 import { type Observed, WatchedServer } from '../support/watched-server.ts';
 
-const PATIENTLY = { timeout: 30_000, interval: 100 };
 const TEN_DAYS_MS = 10 * 86_400_000;
 /** Keeps most of the heap in use. The young generation is small, so the heap's limit is nearly that of the old one. */
 const LEAKING = `--max-old-space-size=200 --max-semi-space-size=1 --import=${new URL('./leak.ts', import.meta.url)}`;
@@ -25,8 +21,6 @@ export async function recordFaultsOfProcesses(recordings: FaultRecordings): Prom
   };
   const [one, other] = [await start(), await start()];
   const [healthy, healthyOther] = await Promise.all([one.observe(), other.observe()]);
-
-  await followEvents(recordings, { watched: one, healthy, databaseUrl: database.url });
 
   const starving = starve(one);
   recordings.add('processor taken away', { healthy, faulty: await one.observe({ ms: 4_000, delays: 'event loop' }) });
@@ -67,36 +61,6 @@ export async function recordFaultsOfProcesses(recordings: FaultRecordings): Prom
     names: { W2XCWm6f: KEYS.unlimited.id },
   });
   await ending.server.stop();
-}
-
-/** Lets a client follow orders while an open transaction holds their events back. */
-async function followEvents(
-  recordings: FaultRecordings,
-  { watched, healthy, databaseUrl }: { watched: WatchedServer; healthy: Observed; databaseUrl: string },
-): Promise<void> {
-  const client = createPetstoreClient({ baseUrl: watched.url, apiKey: KEYS.internal.text });
-  const leave = new AbortController();
-  const { promise: begun, resolve: onBegin } = Promise.withResolvers<string>();
-  const following = (async () => {
-    for await (const _ of client.events({ onBegin, signal: leave.signal }));
-  })().catch(() => {});
-  await begun;
-  const writer = new pg.Client(databaseUrl);
-  writer.on('error', () => {});
-  await writer.connect();
-  await writer.query('begin');
-  await writer.query(
-    `insert into order_events (type, at, actor, order_id, pet_id, quantity, status, complete, placed_at)
-     values ('order.imported', now(), 'operator:ann', 77, 7, 1, 'pending', false, now())`,
-  );
-  await client.orders.place.mutate({ petId: 7n, quantity: 1 }); // its event waits for the one that is not committed
-  const lag = 'petstore_order_event_lag_seconds';
-  await vi.waitUntil(async () => (await watched.read(lag)) > 0, PATIENTLY);
-  recordings.add('transaction open', { healthy, faulty: await watched.observe({ ms: 2_000 }), growing: [lag] });
-  await recordings.follow('PetstoreEventsLate', { watched, environment: { DATABASE_URL: databaseUrl } });
-  await writer.end().catch(() => {});
-  leave.abort();
-  await following;
 }
 
 /** Stops a server again and again, as a machine with too much work does. */

@@ -1,13 +1,23 @@
-import { ORDER_EVENT_TYPES, PAGE_LIMIT_MAX, parseOrderEventId } from '@petstore/domain';
+import {
+  EVENT_WAIT_MAX_SECONDS,
+  ORDER_EVENT_TYPES,
+  type OrderEvent,
+  type OrderEventPage,
+  type OrderEventType,
+  type OrderId,
+  PAGE_LIMIT_MAX,
+  parseOrderEventId,
+} from '@petstore/domain';
 import { z } from 'zod';
-import { int64Text } from '../../../int64.ts';
-import type { ProcedureContract } from '../../../procedure-contract.ts';
-import { orderV2Json } from '../../../rest/order-json.ts';
-import type { RestResult } from '../../../rest/rest-route.ts';
-import { procedure } from '../../../trpc/trpc.ts';
-import { type FollowedOrderEvent, followedEvent } from '../../orders/follow-order-events.ts';
-import { OrderV2Response } from '../../orders/order-response.ts';
-import { eventIdText, eventPosition, inputObject, pageLimit } from '../../schemas.ts';
+import { int64Text } from '../../int64.ts';
+import type { ProcedureContract } from '../../procedure-contract.ts';
+import { orderV2Json } from '../../rest/order-json.ts';
+import type { RestResult } from '../../rest/rest-route.ts';
+import { procedure } from '../../trpc/trpc.ts';
+import { eventIdText, eventPosition, inputObject, pageLimit } from '../schemas.ts';
+import { OrderV2Response } from './order-response.ts';
+
+const waitError = `must be a whole number from 0 to ${EVENT_WAIT_MAX_SECONDS}`;
 
 const ListOrderEventsInput = inputObject({
   after: eventPosition
@@ -16,11 +26,24 @@ const ListOrderEventsInput = inputObject({
       pattern: '^(0|[1-9][0-9]{0,18})$',
       description:
         'The `id` of an event, or `nextAfter` of a response: only later events are returned. `0` begins with the oldest ' +
-        'retained event. If omitted, no events are returned, and `nextAfter` is the current position.',
+        'retained event. If omitted, only events from now on are returned: none without `wait`, and `nextAfter` is the ' +
+        'current position.',
       examples: ['0'],
     })
     .optional(),
   limit: pageLimit('Maximum number of events in the response.'),
+  waitSeconds: z
+    .int(waitError)
+    .min(0, waitError)
+    .max(EVENT_WAIT_MAX_SECONDS, waitError)
+    .default(0)
+    .meta({
+      format: 'int32',
+      description:
+        'How long the response may wait for an event if there is none yet, in seconds. It is sent with the first event, or ' +
+        'empty after this time.',
+      examples: [EVENT_WAIT_MAX_SECONDS],
+    }),
 });
 
 const OrderEventResponse = z
@@ -49,9 +72,20 @@ const OrderEventsResponse = z
   })
   .meta({ id: 'OrderEvents', description: 'Changes of orders, and the position to continue from.' });
 
+/** A change of an order, as callers see it: who acted is not told. */
+export interface ListedOrderEvent {
+  /** Decimal digits. A later event has a larger number. */
+  readonly id: string;
+  readonly type: OrderEventType;
+  readonly orderId: OrderId;
+  readonly at: Date;
+  /** The order after the change. */
+  readonly order: OrderEvent['order'];
+}
+
 /** Some changes of orders, in the order in which they are to be applied. */
 export interface OrderEvents {
-  readonly events: readonly FollowedOrderEvent[];
+  readonly events: readonly ListedOrderEvent[];
   /** The value to send as `after` next: that which was sent if there is nothing new. */
   readonly nextAfter: string;
 }
@@ -64,10 +98,11 @@ export const listOrderEventsContract = {
     method: 'GET',
     path: '/store/order-events',
     operationId: 'listOrderEvents',
-    summary: 'Poll for changes of orders',
+    summary: 'Follow the changes of orders',
     description:
-      'Returns the changes of orders after a position, oldest first. Poll again with `nextAfter`: immediately if the ' +
-      'response contains `limit` events, otherwise after a pause. No change is missed, whichever transaction commits first, ' +
+      'Returns the changes of orders after a position, oldest first. Call again with `nextAfter`. With `wait`, a call that ' +
+      'finds no change waits for one. Of one key 64 calls wait at a time; further calls, and all calls while the server ' +
+      'stops, get their response at once, as with `wait=0`. No change is missed, whichever transaction commits first, ' +
       'and the changes of one order arrive in the order in which they were made. Ids are not consecutive. Events are ' +
       'retained for 30 days, unless the operator of the service configures another period.',
     tags: ['orders'],
@@ -100,6 +135,7 @@ export const listOrderEventsContract = {
       },
       nothing: { summary: 'Nothing has changed since.', value: { events: [], nextAfter: '23' } },
     },
+    parameterNames: { waitSeconds: 'wait' },
     invalidRequest: 'after: must be the id of an event, or 0 for the beginning of the retained events.',
     errors: ['events_expired'],
     serialize: ({ events, nextAfter }: OrderEvents): RestResult => ({
@@ -109,15 +145,25 @@ export const listOrderEventsContract = {
   },
 } satisfies ProcedureContract;
 
-const eventJson = ({ id, type, orderId, at, order }: FollowedOrderEvent): string =>
+const eventJson = ({ id, type, orderId, at, order }: ListedOrderEvent): string =>
   `{"id":"${id}","type":"${type}","orderId":"${orderId}","at":"${at.toISOString()}","order":${orderV2Json(order)}}`;
 
-/** Reads the log that `orders.events` follows, for keys of every kind. */
+/** Reads changes of orders, and waits for the first if there is none. */
 export const listOrderEvents = procedure
   .meta(listOrderEventsContract)
   .input(listOrderEventsContract.input)
   .query(async ({ ctx, input }): Promise<OrderEvents> => {
-    const after = parseOrderEventId(input.after ?? '') ?? 'now';
-    const { events, nextAfter } = await ctx.services.events.readEvents(after, input.limit);
-    return { events: events.map(followedEvent), nextAfter: nextAfter.toString() };
+    const { events } = ctx.services;
+    const { after, limit, waitSeconds } = input;
+    const page = await events.readEvents(parseOrderEventId(after ?? '') ?? 'now', limit);
+    if (page.events.length > 0 || waitSeconds === 0) return orderEventsOf(page);
+    const awaited = await ctx.wait?.(waitSeconds * 1_000, (signal) =>
+      events.waitForEvents(page.nextAfter, limit, signal),
+    );
+    return orderEventsOf(awaited ?? page);
   });
+
+const orderEventsOf = ({ events, nextAfter }: OrderEventPage): OrderEvents => ({
+  events: events.map(({ id, type, at, order }) => ({ id: id.toString(), type, orderId: order.id, at, order })),
+  nextAfter: nextAfter.toString(),
+});
