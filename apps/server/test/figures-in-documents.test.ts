@@ -4,6 +4,7 @@ import {
   ADDRESS_REQUESTS_IN_FLIGHT_MAX,
   ADDRESS_REQUESTS_PER_MINUTE,
   KEY_REQUESTS_IN_FLIGHT_MAX,
+  KEY_WAITING_CALLS_MAX,
   longListsOfPlan,
   PLANS,
 } from '@petstore/domain';
@@ -25,7 +26,7 @@ test.each([
   `${number(BOUNDS.maxBodyBytes)} a request`,
   `${longLists} long lists of a key (Enterprise ${longListsOfEnterprise}), ${BOUNDS.maxLongLists} in all`,
   `takes less than ${BOUNDS.readerMinBytesPerSecond / 1_000} kB/s for ${seconds(BOUNDS.slowReaderTimeoutMs)}, as far`,
-  `takes less than ${BOUNDS.readerMinBytesPerSecond / 1_000} kB/s for ${seconds(BOUNDS.slowReaderTimeoutMs)}, and within 5 s`,
+  `${KEY_WAITING_CALLS_MAX} of a key and ${number(BOUNDS.maxWaitingCalls)} in all wait`,
   `${KEY_REQUESTS_IN_FLIGHT_MAX} of a key, a batch counting`,
   `${ADDRESS_REQUESTS_IN_FLIGHT_MAX} of an address without a key`,
   `${number(BOUNDS.maxRequestsInFlight)} in all, of which ${number(BOUNDS.maxRequestsInFlightWithoutKey)} without such a key, ` +
