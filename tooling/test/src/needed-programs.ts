@@ -36,7 +36,6 @@ const NEEDED: Readonly<Record<string, readonly NeededProgram[]>> = {
   'test:deploy': [
     { name: 'curl', programs: ['curl'], debianPackage: 'curl', elsewhere: 'https://curl.se/download.html' },
     { name: 'nginx', programs: ['nginx'], debianPackage: 'nginx-light', elsewhere: '"brew install nginx" (macOS)' },
-    { name: 'HAProxy', programs: ['haproxy'], debianPackage: 'haproxy', elsewhere: '"brew install haproxy" (macOS)' },
     { name: 'systemd', programs: ['systemd-analyze'], debianPackage: 'systemd', elsewhere: 'a Linux that has it' },
     {
       name: 'Docker Compose',

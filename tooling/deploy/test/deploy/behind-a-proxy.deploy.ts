@@ -13,8 +13,8 @@ import {
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ROOT } from '../../src/build-folder.ts';
 import { useBuiltFolder } from '../support/built-folder.ts';
+import { type NginxLines, startNginx, startNginxWith } from '../support/nginx.ts';
 import { Program } from '../support/program.ts';
-import { type NginxLines, startBalancer, startNginxWith } from '../support/proxies.ts';
 
 interface Line {
   readonly command: string;
@@ -74,7 +74,7 @@ async function run(url: string, proxy: Program): Promise<readonly Line[]> {
 test('through nginx as deploy configures it, each line prints what the page shows', async () => {
   const port = await findFreePort();
   const folder = join(temporary.path, 'deploy');
-  await using proxy = startBalancer('nginx', { folder, port, servers: [server] });
+  await using proxy = startNginx({ folder, port, serverPorts: [server.port] });
   expect(LINES).toHaveLength(6);
   expect(await run(`https://localhost:${port}`, proxy)).toEqual(LINES);
 });
