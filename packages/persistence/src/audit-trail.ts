@@ -1,6 +1,7 @@
-import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction, OrderId } from '@petstore/domain';
+import type { Actor, ApiKeyId, AuditEntry, AuditFilter, KeyEventAction } from '@petstore/domain';
 import type { Database } from './database/database.ts';
 import { prepareStatement } from './database/statement.ts';
+import type { Row } from './schema/rows.ts';
 
 /** A ban that was set or lifted. */
 interface BanEvent {
@@ -42,15 +43,17 @@ const READ = `
   order by at desc, id desc
   limit $4`;
 
-interface Row {
-  readonly at: Date;
-  readonly action: AuditEntry['action'];
-  readonly order_id: OrderId | null;
-  readonly key_id: ApiKeyId | null;
-  readonly actor: Actor;
-  readonly request_id: string | null;
-  readonly read_only: boolean | null;
-}
+type OrderEvent = Row<'order_events'>;
+type KeyEvent = Row<'key_events'>;
+
+/** What the events of orders and of keys have in common, and the columns that only one of the two has. */
+type EntryRow = Pick<OrderEvent & KeyEvent, 'at' | 'actor'> &
+  Pick<OrderEvent, 'request_id'> &
+  Pick<KeyEvent, 'read_only'> & {
+    readonly action: OrderEvent['type'] | KeyEvent['action'];
+    readonly order_id: OrderEvent['order_id'] | null;
+    readonly key_id: KeyEvent['key_id'] | null;
+  };
 
 export const createAuditTrail = (database: Database): AuditTrail => ({
   async recordBan({ action, at, actor, keyId }) {
@@ -60,12 +63,12 @@ export const createAuditTrail = (database: Database): AuditTrail => ({
   read: ({ orderId, keyId, since, limit }) =>
     database.withLongSession({ forWrites: false }, async (client) => {
       const values = [orderId?.toString() ?? null, keyId ?? null, since?.toISOString() ?? null, limit];
-      const { rows } = await client.query<Row>(READ, values);
+      const { rows } = await client.query<EntryRow>(READ, values);
       return rows.map(entryOf);
     }),
 });
 
-const entryOf = ({ at, action, order_id, key_id, actor, request_id, read_only }: Row): AuditEntry => ({
+const entryOf = ({ at, action, order_id, key_id, actor, request_id, read_only }: EntryRow): AuditEntry => ({
   at,
   action,
   actor,

@@ -1,14 +1,16 @@
 import { MikroORM } from '@mikro-orm/postgresql';
-import { describe, expect, test } from 'vitest';
+import type { ApiKeyId, OrderEventId, OrderId, PetId } from '@petstore/domain';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as entities from '../src/schema/entities.ts';
 import { MIGRATIONS_TABLE } from '../src/schema/migration-names.ts';
+import type { Row } from '../src/schema/rows.ts';
 import { useTestStore } from './support.ts';
 
 const store = useTestStore();
 
-type Row = Record<string, unknown>;
+type Values = Record<string, unknown>;
 
-async function insert(table: string, row: Row) {
+async function insert(table: string, row: Values) {
   const columns = Object.keys(row);
   const places = columns.map((_, i) => `$${i + 1}`);
   await store.query(`insert into ${table} (${columns.join(', ')}) values (${places.join(', ')})`, Object.values(row));
@@ -133,6 +135,15 @@ describe('API keys', () => {
 });
 
 describe('the entities', () => {
+  test('give rows their types, with the brands of ids and with nulls', () => {
+    expectTypeOf<Row<'pets'>>().toEqualTypeOf<{ readonly id: PetId; readonly name: string }>();
+    expectTypeOf<Row<'orders'>['id']>().toEqualTypeOf<OrderId>();
+    expectTypeOf<Row<'order_events'>['id']>().toEqualTypeOf<OrderEventId>();
+    expectTypeOf<Row<'api_key_secrets'>['key_id']>().toEqualTypeOf<ApiKeyId>();
+    expectTypeOf<Row<'api_keys'>['per_minute']>().toEqualTypeOf<number | null>();
+    expectTypeOf<Row<'orders'>['shipped_at']>().toEqualTypeOf<Date | null>();
+  });
+
   const changed = useTestStore();
 
   /** @returns the SQL that would make the tables what the entities say */

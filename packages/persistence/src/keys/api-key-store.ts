@@ -1,12 +1,11 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { prepareStatement } from '../database/statement.ts';
+import type { Row } from '../schema/rows.ts';
 import { type KeyColumns, keyOfColumns } from './key-columns.ts';
 import { createKeyMarks } from './key-marks.ts';
 
-interface SecretRow extends KeyColumns {
-  readonly secretExpiresAt: Date | null;
-}
+type SecretRow = KeyColumns & { readonly secretExpiresAt: Row<'api_key_secrets'>['expires_at'] };
 
 const FIND_SECRET = prepareStatement<SecretRow>(
   'find-secret',

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { InferEntity } from '@mikro-orm/core';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import {
   type Actor,
@@ -12,7 +11,7 @@ import {
 } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { TIMEOUTS_MS } from '../database/timeouts.ts';
-import { columnsOfPlan, keyOfColumns } from './key-columns.ts';
+import { columnsOfPlan, type KeyColumns, keyOfColumns } from './key-columns.ts';
 
 /** A key as created. */
 export type NewApiKey = Omit<ApiKey, 'revokedAt' | 'lastUsedAt'>;
@@ -30,8 +29,6 @@ export interface KeyRotation {
 
 /** The entities for the administration, loaded together with the ORM. */
 type Entities = typeof import('../schema/entities.ts');
-
-type ApiKeyRow = InferEntity<Entities['ApiKeyEntity']>;
 
 /**
  * The operations of operators on keys. It receives only the hash of a key's text. Each change is recorded with its actor,
@@ -109,7 +106,7 @@ export class ApiKeyAdministration {
   }
 
   /** Records the event if the key changed. */
-  #change(id: ApiKeyId, event: KeyEvent, change: (row: ApiKeyRow) => void): Promise<ApiKey | undefined> {
+  #change(id: ApiKeyId, event: KeyEvent, change: (row: KeyColumns) => void): Promise<ApiKey | undefined> {
     return this.#transaction(async (em, entities) => {
       const row = await lockKey(em, entities, id);
       if (row === null) return undefined;
@@ -140,11 +137,11 @@ interface KeyEvent {
   readonly readOnly?: boolean;
 }
 
-function record(em: EntityManager, { KeyEventEntity }: Entities, { id }: ApiKeyRow, event: KeyEvent): void {
+function record(em: EntityManager, { KeyEventEntity }: Entities, { id }: KeyColumns, event: KeyEvent): void {
   em.create(KeyEventEntity, { keyId: id, ...event });
 }
 
-async function lockKey(em: EntityManager, { ApiKeyEntity }: Entities, id: ApiKeyId): Promise<ApiKeyRow | null> {
+async function lockKey(em: EntityManager, { ApiKeyEntity }: Entities, id: ApiKeyId): Promise<KeyColumns | null> {
   const { LockMode } = await import('@mikro-orm/core'); // the ORM has loaded it
   return em.findOne(ApiKeyEntity, id, { lockMode: LockMode.PESSIMISTIC_WRITE });
 }

@@ -1,24 +1,14 @@
-import { type ApiKey, hasFixedLimits, type Plan, type PlanName } from '@petstore/domain';
+import type { InferEntity } from '@mikro-orm/core';
+import { type ApiKey, hasFixedLimits, type Plan } from '@petstore/domain';
+import type { ApiKeyEntity } from '../schema/entities.ts';
 
-/** The columns of a plan. The constraints of the table guarantee that they form a valid `Plan`. */
-interface PlanColumns {
-  readonly plan: PlanName;
-  /** Null if the plan has fixed limits. */
-  readonly perMinute: number | null;
-  readonly perDay: number | null;
-}
+/** A key by the properties of its entity. The ORM takes undefined for null. */
+export type KeyColumns = InferEntity<typeof ApiKeyEntity>;
 
-/** The columns of a key. For the ORM, a null column may also be undefined. */
-export interface KeyColumns extends Pick<ApiKey, 'id' | 'name' | 'kind' | 'readOnly' | 'createdAt'> {
-  readonly plan: PlanName;
-  readonly perMinute?: number | null | undefined;
-  readonly perDay?: number | null | undefined;
-  readonly expiresAt?: Date | null | undefined;
-  readonly revokedAt?: Date | null | undefined;
-  readonly lastUsedAt?: Date | null | undefined;
-}
+/** The limits are null if the plan has fixed ones: the constraints of the table guarantee that they form a valid `Plan`. */
+type PlanColumns = Pick<KeyColumns, 'plan' | 'perMinute' | 'perDay'>;
 
-export const keyOfColumns = (columns: KeyColumns): ApiKey => ({
+export const keyOfColumns = (columns: Readonly<KeyColumns>): ApiKey => ({
   id: columns.id,
   name: columns.name,
   kind: columns.kind,
@@ -30,7 +20,7 @@ export const keyOfColumns = (columns: KeyColumns): ApiKey => ({
   ...(columns.lastUsedAt && { lastUsedAt: columns.lastUsedAt }),
 });
 
-const planOfColumns = ({ plan, perMinute, perDay }: KeyColumns): Plan =>
+const planOfColumns = ({ plan, perMinute, perDay }: PlanColumns): Plan =>
   hasFixedLimits(plan)
     ? { name: plan }
     : { name: plan, limits: { perMinute: Number(perMinute), perDay: Number(perDay) } };

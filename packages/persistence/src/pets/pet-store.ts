@@ -1,4 +1,4 @@
-import { INT64_MIN, int64After, type Pet, type PetRepository, petId } from '@petstore/domain';
+import { INT64_MIN, int64After, type Pet, type PetRepository } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { prepareStatement } from '../database/statement.ts';
 import {
@@ -9,6 +9,7 @@ import {
   type ImportTarget,
   importRows,
 } from '../import-rows.ts';
+import type { Row } from '../schema/rows.ts';
 
 export interface PetStore extends PetRepository {
   /** It may take seconds. */
@@ -19,18 +20,11 @@ export interface PetStore extends PetRepository {
   listPets(): AsyncIterable<readonly Pet[]>;
 }
 
-interface PetRow {
-  readonly id: bigint;
-  readonly name: string;
-}
-
-const petOfRow = ({ id, name }: PetRow): Pet => ({ id: petId(id), name });
-
-const FIND_PET = prepareStatement<PetRow>('find-pet', 'select id, name from pets where id = $1');
+const FIND_PET = prepareStatement<Row<'pets'>>('find-pet', 'select id, name from pets where id = $1');
 
 const BATCH = 10_000;
 
-const LIST_PETS = prepareStatement<PetRow>(
+const LIST_PETS = prepareStatement<Row<'pets'>>(
   'list-pets',
   `select id, name from pets where id >= $1 order by id limit ${BATCH}`,
 );
@@ -51,7 +45,7 @@ const IMPORT: ImportTarget<Pet> = {
 export const createPetStore = (database: Database): PetStore => ({
   async findPet(id) {
     const [row] = await database.run('reads', FIND_PET, [id.toString()]);
-    return row && petOfRow(row);
+    return row;
   },
   countPets: () =>
     database.withLongSession({ forWrites: false }, async (client) => {
@@ -61,8 +55,8 @@ export const createPetStore = (database: Database): PetStore => ({
   importPets: (pets, options) => importRows(database, IMPORT, pets, options),
   async *listPets() {
     for (let fromId: bigint | undefined = INT64_MIN; fromId !== undefined; ) {
-      const rows: readonly PetRow[] = await database.run('batches', LIST_PETS, [fromId.toString()]);
-      if (rows.length > 0) yield rows.map(petOfRow);
+      const rows: readonly Row<'pets'>[] = await database.run('batches', LIST_PETS, [fromId.toString()]);
+      if (rows.length > 0) yield rows;
       const last = rows.at(-1);
       if (last === undefined || rows.length < BATCH) return;
       fromId = int64After(last.id);

@@ -13,6 +13,7 @@ import {
   type OrderEventType,
   type OrderId,
   type OrderStatus,
+  type PetId,
   PLAN_NAMES,
   type PlanName,
 } from '@petstore/domain';
@@ -47,7 +48,7 @@ const KEY_LIMITS = `
 
 /** The columns of an order except for its id. */
 const orderFacts = () => ({
-  petId: p.bigint('bigint'),
+  petId: p.bigint('bigint').$type<PetId>(),
   quantity: p.integer(),
   shipDate: time().nullable(),
   status: p.text().$type<OrderStatus>(),
@@ -62,7 +63,7 @@ export const OrderEntity = defineEntity({
   name: 'Order',
   tableName: 'orders',
   properties: {
-    id: p.bigint('bigint').primary().generated('by default as identity'),
+    id: p.bigint('bigint').$type<OrderId>().primary().generated('by default as identity'),
     ...orderFacts(),
   },
   // No mutable column is indexed: an update that changes an indexed column writes to every index.
@@ -90,7 +91,7 @@ export const PetEntity = defineEntity({
   name: 'Pet',
   tableName: 'pets',
   properties: {
-    id: p.bigint('bigint').primary().autoincrement(false),
+    id: p.bigint('bigint').$type<PetId>().primary().autoincrement(false),
     name: p.text(),
   },
   checks: [{ name: 'pets_name_check', expression: `name <> ''` }],
