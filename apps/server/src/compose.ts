@@ -56,6 +56,7 @@ export interface StartOptions {
 }
 
 const clock: Clock = () => new Date();
+const monotonicNowMs = () => performance.now();
 
 /**
  * Builds the whole service and starts it, from top to bottom. PostgreSQL and Redis need not be there yet: without
@@ -102,7 +103,7 @@ export async function startServer(
   );
   const { apiKeys, pets, events, audit, migrations, sequences } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a background task failed');
-  const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError });
+  const authenticator = createAuthenticator({ apiKeys, clock, monotonicNowMs, onBackgroundError });
   const onBan = (keyId: ApiKeyId) => {
     audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
   };

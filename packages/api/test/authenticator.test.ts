@@ -1,104 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import {
-  type ApiKey,
-  type ApiKeyId,
-  type ApiKeySecret,
-  type ApiKeyStore,
-  generateApiKeyId,
-  generateApiKeyText,
-  hashApiKeyText,
-  type PlanName,
-  StorageUnavailableError,
-} from '@petstore/domain';
-import { manualClock } from '@petstore/testing';
+import { type ApiKeyStore, type PlanName, StorageUnavailableError } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
-import { ApiError, type Authentication, type Authenticator, createAuthenticator } from '../src/index.ts';
-
-/** Asks the key store wherever an authenticator would have to: none is refused before. */
-const askingAlways = (authenticator: Authenticator) => ({
-  authenticate(authorization: string | undefined): Authentication | Promise<Authentication> {
-    const identity = authenticator.identify(authorization);
-    return identity.type === 'look-up' ? identity.lookUp() : identity;
-  },
-  forget: (id: ApiKeyId) => authenticator.forget(id),
-});
-
-/** An authenticator on a key store in memory, and the calls that it makes of it. */
-function openTestAuthenticator() {
-  const clock = manualClock('2026-11-20T12:00:00.000Z');
-  const keys = new Map<ApiKeyId, ApiKey>();
-  /** By the key's text. */
-  const secrets = new Map<string, { readonly id: ApiKeyId; readonly expiresAt?: Date }>();
-  const lookUps: Promise<unknown>[] = [];
-  const marks: Promise<void>[] = [];
-  const backgroundErrors: unknown[] = [];
-  const store = { isAway: false };
-
-  async function findSecret(secretHash: Uint8Array): Promise<ApiKeySecret | undefined> {
-    if (store.isAway) throw new StorageUnavailableError('connection refused');
-    for (const [text, { id, expiresAt }] of secrets) {
-      const key = keys.get(id);
-      if (key === undefined || !Buffer.from(secretHash).equals(hashApiKeyText(text))) continue;
-      return { key, ...(expiresAt && { secretExpiresAt: expiresAt }) };
-    }
-    return undefined;
-  }
-  const changeKey = (id: ApiKeyId, change: Partial<ApiKey>): void => {
-    const key = keys.get(id);
-    if (key === undefined) throw new Error(`There is no key ${id}.`);
-    keys.set(id, { ...key, ...change });
-  };
-  const apiKeys: ApiKeyStore = {
-    findSecret(hash) {
-      const call = findSecret(hash);
-      lookUps.push(call.catch(() => {}));
-      return call;
-    },
-    async markKeyUsed(id, lastUsedAt) {
-      const call = Promise.resolve(changeKey(id, { lastUsedAt }));
-      marks.push(call);
-      return call;
-    },
-  };
-  const onBackgroundError = (error: unknown) => void backgroundErrors.push(error);
-  return {
-    ...askingAlways(createAuthenticator({ apiKeys, clock, onBackgroundError })),
-    apiKeys,
-    store,
-    clock,
-    lookUps,
-    marks,
-    backgroundErrors,
-    changeKey,
-    lastUseOf: (id: ApiKeyId) => keys.get(id)?.lastUsedAt,
-    createKey(options: Partial<ApiKey> = {}, text = newKeyText()): { id: ApiKeyId; text: string } {
-      const id = idOf(text);
-      keys.set(id, {
-        id,
-        name: 'test',
-        kind: 'external',
-        readOnly: false,
-        plan: { name: 'free' },
-        createdAt: clock(),
-        ...options,
-      });
-      secrets.set(text, { id });
-      return { id, text };
-    },
-    /** @returns the new text; the old one is good until then */
-    rotateKey(id: ApiKeyId, oldText: string, overlapEndsAt: Date): string {
-      const text = generateApiKeyText('live', id, randomBytes);
-      secrets.set(oldText, { id, expiresAt: overlapEndsAt });
-      secrets.set(text, { id });
-      return text;
-    },
-  };
-}
-
-/** A well-formed key, of which no store knows yet. */
-const newKeyText = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
-
-const idOf = (keyText: string) => keyText.slice(9, 17) as ApiKeyId; // where its text holds it
+import { ApiError, createAuthenticator } from '../src/index.ts';
+import { idOf, newKeyText, openTestAuthenticator } from './test-authenticator.ts';
 
 describe('the Authorization header', () => {
   const fixture = openTestAuthenticator();
@@ -175,10 +78,10 @@ describe('a key', () => {
     const fixture = openTestAuthenticator();
     const { text } = fixture.createKey();
     await fixture.authenticate(`Bearer ${text}`);
-    fixture.clock.advance(4_999);
+    fixture.letPass(4_999);
     expect(fixture.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
     expect(fixture.lookUps).toHaveLength(1);
-    fixture.clock.advance(1);
+    fixture.letPass(1);
     expect(fixture.authenticate(`Bearer ${text}`)).toBeInstanceOf(Promise);
     expect(fixture.lookUps).toHaveLength(2);
   });
@@ -187,9 +90,9 @@ describe('a key', () => {
     const fixture = openTestAuthenticator();
     const { text } = fixture.createKey({ expiresAt: new Date(fixture.clock().getTime() + 1_000) });
     await fixture.authenticate(`Bearer ${text}`);
-    fixture.clock.advance(999);
+    fixture.letPass(999);
     expect(fixture.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
-    fixture.clock.advance(1);
+    fixture.letPass(1);
     expect(fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
   });
 
@@ -200,7 +103,7 @@ describe('a key', () => {
     for (const good of [text, newText]) {
       expect(await fixture.authenticate(`Bearer ${good}`)).toMatchObject({ principal: { keyId: id } });
     }
-    fixture.clock.advance(3_000);
+    fixture.letPass(3_000);
     expect(fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
     expect(fixture.authenticate(`Bearer ${newText}`)).toMatchObject({ type: 'authenticated' });
   });
@@ -210,13 +113,12 @@ describe('a change of plan', () => {
   test('is in force within 5 seconds, or at once if it is announced', async () => {
     const fixture = openTestAuthenticator();
     const { id, text } = fixture.createKey();
-    const { clock } = fixture;
     const authenticate = () => fixture.authenticate(`Bearer ${text}`);
     const planned = (name: PlanName) => ({ type: 'authenticated', principal: { plan: { name } } });
     expect(await authenticate()).toMatchObject(planned('free'));
     fixture.changeKey(id, { plan: { name: 'business' } });
     expect(authenticate()).toMatchObject(planned('free'));
-    clock.advance(5_000);
+    fixture.letPass(5_000);
     expect(await authenticate()).toMatchObject(planned('business'));
     fixture.changeKey(id, { plan: { name: 'pro' } });
     fixture.forget(id);
@@ -230,7 +132,7 @@ describe('a revocation', () => {
     const { id, text } = fixture.createKey();
     await fixture.authenticate(`Bearer ${text}`);
     fixture.changeKey(id, { revokedAt: fixture.clock() });
-    fixture.clock.advance(5_000);
+    fixture.letPass(5_000);
     expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
   });
 
@@ -279,11 +181,11 @@ describe('the last use of a key', () => {
     await use();
     expect(fixture.lastUseOf(id)).toEqual(firstUse);
     for (let seconds = 1; seconds < 60; seconds++) {
-      fixture.clock.advance(1_000);
+      fixture.letPass(1_000);
       await use();
     }
     expect(fixture.marks).toHaveLength(1);
-    fixture.clock.advance(1_000);
+    fixture.letPass(1_000);
     await use();
     expect(fixture.marks).toHaveLength(2);
     expect(fixture.lastUseOf(id)).toEqual(fixture.clock());
@@ -300,18 +202,18 @@ describe('while PostgreSQL is unavailable', () => {
     await fixture.authenticate(header);
     store.isAway = true;
 
-    clock.advance(5_000);
+    fixture.letPass(5_000);
     expect(await fixture.authenticate(header)).toMatchObject({ type: 'authenticated' });
     await expect(fixture.authenticate(`Bearer ${other.text}`)).rejects.toBeInstanceOf(StorageUnavailableError);
     // From here on no request waits: the store is asked once a second, beside the requests.
     const lookUpsBefore = fixture.lookUps.length;
     for (let i = 0; i < 100; i++) expect(fixture.authenticate(header)).toMatchObject({ type: 'authenticated' });
     expect(fixture.lookUps).toHaveLength(lookUpsBefore);
-    clock.advance(59_999);
+    fixture.letPass(59_999);
     expect(fixture.authenticate(header)).toMatchObject({ type: 'authenticated' });
     expect(fixture.lookUps).toHaveLength(lookUpsBefore + 1);
     await Promise.all(fixture.lookUps);
-    clock.advance(1);
+    fixture.letPass(1);
     await expect(fixture.authenticate(header)).rejects.toBeInstanceOf(StorageUnavailableError);
 
     store.isAway = false;
@@ -320,7 +222,7 @@ describe('while PostgreSQL is unavailable', () => {
     expect(fixture.backgroundErrors).toEqual([]);
 
     fixture.changeKey(id, { revokedAt: clock() });
-    clock.advance(5_000);
+    fixture.letPass(5_000);
     expect(await fixture.authenticate(header)).toEqual({ type: 'invalid' });
   });
 
@@ -340,10 +242,10 @@ describe('a key', () => {
     const text = newKeyText();
     expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
     fixture.createKey({}, text);
-    fixture.clock.advance(999);
+    fixture.letPass(999);
     expect(fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
     expect(fixture.lookUps).toHaveLength(1);
-    fixture.clock.advance(1);
+    fixture.letPass(1);
     expect(await fixture.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
   });
 
@@ -387,8 +289,8 @@ describe('unknown keys', () => {
       },
       markKeyUsed: async () => {},
     };
-    const { clock } = fixture;
-    const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
+    const { clock, monotonicNowMs } = fixture;
+    const authenticator = createAuthenticator({ apiKeys, clock, monotonicNowMs, onBackgroundError() {} });
     const lookUp = (key: string) => {
       const identity = authenticator.identify(`Bearer ${key}`);
       if (identity.type !== 'look-up') throw new Error('the store was not to be asked');
@@ -401,7 +303,7 @@ describe('unknown keys', () => {
     await expect(lookUp(newKeyText()).lookUp()).rejects.toMatchObject({ errorCode: 'overloaded' });
     await expect(lookUp(newKeyText()).lookUp()).rejects.toBeInstanceOf(ApiError);
     expect(answers).toHaveLength(512);
-    clock.advance(6_000);
+    fixture.letPass(6_000);
     expect(lookUp(text).knownPrincipal).toMatchObject({ keyId: id });
     const known = lookUp(text).lookUp();
     expect(answers).toHaveLength(513);
@@ -411,5 +313,55 @@ describe('unknown keys', () => {
     // Their places are free again.
     isHung = false;
     expect(await lookUp(newKeyText()).lookUp()).toEqual({ type: 'invalid' });
+  });
+});
+
+describe('a change of the wall clock', () => {
+  const HOUR_MS = 3_600_000;
+
+  test('back delays no revocation', async () => {
+    const fixture = openTestAuthenticator();
+    const { id, text } = fixture.createKey();
+    await fixture.authenticate(`Bearer ${text}`);
+    fixture.changeKey(id, { revokedAt: fixture.clock() });
+    fixture.clock.advance(-HOUR_MS);
+    fixture.letPass(5_000);
+    expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+  });
+
+  test('back keeps no new key out that was tried before it was made', async () => {
+    const fixture = openTestAuthenticator();
+    const text = newKeyText();
+    await fixture.authenticate(`Bearer ${text}`);
+    fixture.createKey({}, text);
+    fixture.clock.advance(-HOUR_MS);
+    fixture.letPass(1_000);
+    expect(await fixture.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+  });
+
+  test.each([
+    ['forward', HOUR_MS],
+    ['back', -HOUR_MS],
+  ])('%s, while PostgreSQL is unavailable, ends no known key, and it is asked once a second', async (_, stepMs) => {
+    const fixture = openTestAuthenticator();
+    const { text } = fixture.createKey();
+    await fixture.authenticate(`Bearer ${text}`);
+    fixture.store.isAway = true;
+    fixture.letPass(5_000);
+    await fixture.authenticate(`Bearer ${text}`);
+    fixture.clock.advance(stepMs);
+    for (const lookUps of [2, 3]) {
+      expect(fixture.authenticate(`Bearer ${text}`)).toMatchObject({ type: 'authenticated' });
+      expect(fixture.lookUps).toHaveLength(lookUps);
+      fixture.letPass(1_000);
+    }
+  });
+
+  test('forward expires a key at once, although it is cached', async () => {
+    const fixture = openTestAuthenticator();
+    const { text } = fixture.createKey({ expiresAt: new Date(fixture.clock().getTime() + HOUR_MS) });
+    await fixture.authenticate(`Bearer ${text}`);
+    fixture.clock.advance(HOUR_MS);
+    expect(fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
   });
 });

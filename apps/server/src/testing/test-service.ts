@@ -29,7 +29,8 @@ export function createTestService({ orders = [], now = () => new Date(), plan }:
   const clock: Clock = now;
   const keys = createKeysInMemory(planOf(plan), clock());
   const events = new EventsInMemory();
-  const authenticator = createAuthenticator({ apiKeys: keys.store, clock, onBackgroundError() {} });
+  const monotonicNowMs = () => performance.now();
+  const authenticator = createAuthenticator({ apiKeys: keys.store, clock, monotonicNowMs, onBackgroundError() {} });
   const limiter = new InProcessLimiter({ nowMs: () => clock().getTime() });
   let requests = 0;
   const app = createApp({

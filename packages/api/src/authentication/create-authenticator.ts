@@ -31,7 +31,10 @@ const UNKNOWN_LOOK_UPS_MAX = 512;
 
 interface AuthenticatorOptions {
   readonly apiKeys: ApiKeyStore;
+  /** The wall clock, for expiry and the last use. */
   readonly clock: Clock;
+  /** Milliseconds since any moment, for how long a result is cached. It is never set, unlike the wall clock. */
+  readonly monotonicNowMs: () => number;
   /** Called with errors that no request reports, except StorageUnavailableError. */
   readonly onBackgroundError: (error: unknown) => void;
 }
@@ -46,11 +49,13 @@ const BEARER = /^bearer[ \t]+(\S.*)$/i;
 interface KnownKey {
   readonly secret: ApiKeySecret;
   readonly principal: ApiKeyPrincipal;
+  /** By the wall clock. */
   readonly validUntilMs: number;
+  /** By the monotonic clock. */
   readonly freshUntilMs: number;
-  /** When to ask the store again while it is unavailable. */
+  /** When to ask the store again while it is unavailable, by the monotonic clock. */
   retryAtMs: number;
-  /** When to record the next use. */
+  /** When to record the next use, by the wall clock. */
   markAtMs: number;
 }
 
@@ -58,6 +63,7 @@ interface KnownKey {
 class CachingAuthenticator implements Authenticator {
   readonly #options: AuthenticatorOptions;
   readonly #known = new LRUCache<string, KnownKey>({ max: KNOWN_KEYS_MAX });
+  /** By the monotonic clock. */
   readonly #unknownUntilMs = new LRUCache<string, number>({ max: UNKNOWN_KEYS_MAX });
   /** Those under way that no `forget` has abandoned: requests join them, and their results are cached. */
   readonly #lookUps = new Map<string, Promise<KnownKey | undefined>>();
@@ -71,7 +77,7 @@ class CachingAuthenticator implements Authenticator {
   identify(authorization = ''): Authentication | KeyLookUp {
     const text = BEARER.exec(authorization)?.[1];
     if (text === undefined) return { type: 'missing' };
-    const nowMs = this.#nowMs();
+    const nowMs = this.#options.monotonicNowMs();
     const known = this.#known.get(text);
     const lookUp = () => this.#authenticateByStore(text);
     if (known === undefined) {
@@ -102,8 +108,6 @@ class CachingAuthenticator implements Authenticator {
     }
   }
 
-  readonly #nowMs = (): number => this.#options.clock().getTime();
-
   /** Checks the expiry at each request, because the key may have been looked up earlier. */
   #judge(known: KnownKey): Authentication {
     const now = this.#options.clock();
@@ -121,7 +125,7 @@ class CachingAuthenticator implements Authenticator {
       return known === undefined ? { type: 'invalid' } : this.#judge(known);
     } catch (error) {
       const known = this.#known.peek(text);
-      const nowMs = this.#nowMs();
+      const nowMs = this.#options.monotonicNowMs();
       if (!(error instanceof StorageUnavailableError) || known === undefined || !isWithinGrace(known, nowMs))
         throw error;
       known.retryAtMs = nowMs + STORE_AWAY_RETRY_MS;
@@ -131,7 +135,7 @@ class CachingAuthenticator implements Authenticator {
 
   /** Looks the key up again while requests use the cached result. */
   #refreshInBackground(known: KnownKey, text: string): void {
-    known.retryAtMs = this.#nowMs() + STORE_AWAY_RETRY_MS;
+    known.retryAtMs = this.#options.monotonicNowMs() + STORE_AWAY_RETRY_MS;
     this.#lookUp(text).catch(this.#report);
   }
 
@@ -159,7 +163,7 @@ class CachingAuthenticator implements Authenticator {
     try {
       const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
       this.#isStoreUnavailable = false;
-      const nowMs = this.#nowMs();
+      const nowMs = this.#options.monotonicNowMs();
       const known = secret && createKnownKey(secret, nowMs, this.#known.peek(text));
       if (known === undefined) this.#known.delete(text);
       if (!isCached()) return known;

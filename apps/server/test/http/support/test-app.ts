@@ -33,6 +33,8 @@ export interface TestAppOptions
   extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
   readonly decisions?: Pick<HttpMetrics, 'countDecision' | 'countRemembered'>;
   readonly clock?: Clock;
+  /** By which keys are cached. */
+  readonly monotonicNowMs?: () => number;
   readonly petsSunsetAt?: Date;
   /** How many generated orders there are. @default 0 */
   readonly orders?: number;
@@ -97,14 +99,14 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     openPersistence({ databaseUrl: await through('postgres', databaseUrl), patienceMs: PATIENCE_MS }),
   );
   const limiter = resources.use(await openTestLimiter(await through('redis', redis.url)));
-  const clock = options.clock ?? (() => new Date());
+  const { clock = () => new Date(), monotonicNowMs = () => performance.now() } = options;
   const log: string[] = [];
   const observed: { operation: string; status: number; durationSeconds: number }[] = [];
   const deprecatedUse: { operation: string; keyId: ApiKeyId | undefined }[] = [];
   const errorCodes: ErrorCode[] = [];
   const cuts: CutReason[] = [];
   const apiKeys = options.wrap?.apiKeys?.(persistence.apiKeys) ?? persistence.apiKeys;
-  const authenticator = createAuthenticator({ apiKeys, clock, onBackgroundError() {} });
+  const authenticator = createAuthenticator({ apiKeys, clock, monotonicNowMs, onBackgroundError() {} });
   const counting = options.wrap?.limiter?.(limiter.limiter) ?? limiter.limiter;
   let origin = '';
   const app = createApp({
