@@ -19,6 +19,12 @@ export interface SessionOptions {
 /** How long a command waits for a database that is far away or wakes, in milliseconds: it holds up no caller. */
 const PATIENCE_MS = 10_000;
 
+/** Servers do not wait for as long as `connect_timeout` says. */
+function patienceMsOf(databaseUrl: string): number {
+  const seconds = Number.parseInt(new URL(databaseUrl).searchParams.get('connect_timeout') ?? '', 10);
+  return seconds > 0 ? seconds * 1_000 : PATIENCE_MS;
+}
+
 /** The facts that determine the database. */
 export interface SessionPlace {
   readonly environment: Environment;
@@ -37,18 +43,17 @@ export async function runOnSession<Value>(
   work: (session: Session) => Promise<Value>,
   { isUnprepared = false, needsRedis = false }: SessionOptions = {},
 ): Promise<Value> {
-  const { connectTimeoutMs, readStorageSettings } = await import('@petstore/runtime/settings');
+  const { readStorageSettings } = await import('@petstore/runtime/settings');
   const stored = readStorageSettings(environment, home);
-  const { dataFolder, databaseUrls } = stored;
-  const databaseUrl = databaseUrls ?? (await findEmbeddedPostgres(dataFolder));
-  const embeddedRedis = databaseUrls === undefined ? await findEmbeddedRedis(dataFolder) : undefined;
+  const { dataFolder } = stored;
+  const databaseUrl = stored.databaseUrl ?? (await findEmbeddedPostgres(dataFolder));
+  const embeddedRedis = stored.databaseUrl === undefined ? await findEmbeddedRedis(dataFolder) : undefined;
   const settings = { ...stored, redis: stored.redis ?? embeddedRedis };
   if (needsRedis) redisOf(settings);
   await import('./failures.ts'); // loaded now: the files may be replaced before a long command fails
   await using resources = new AsyncDisposableStack();
   const { openPersistence } = await import('@petstore/persistence');
-  const patienceMs = (databaseUrls && connectTimeoutMs(databaseUrls)) ?? PATIENCE_MS;
-  const persistence = resources.use(openPersistence({ databaseUrl, patienceMs }));
+  const persistence = resources.use(openPersistence({ databaseUrl, patienceMs: patienceMsOf(databaseUrl) }));
   const { migrations, sequences } = persistence;
   if (!isUnprepared) {
     await (settings.migrate ? migrations.migrate() : migrations.assertMigrated());

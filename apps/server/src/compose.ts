@@ -79,8 +79,8 @@ export async function startServer(
   // Tracing is loaded only if spans are recorded; otherwise no request passes through it.
   if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
   // Another server on the data folder may have to end first. An occupied port is detected before a database is made in vain.
-  const place = settings.databaseUrls ?? resources.use(await claimDataFolder(dataFolder, signal));
-  const isEmbedded = place !== settings.databaseUrls;
+  const place = settings.databaseUrl ?? resources.use(await claimDataFolder(dataFolder, signal));
+  const isEmbedded = place !== settings.databaseUrl;
   if (isEmbedded) await assertPortIsFree({ host, port, setting: 'PORT' });
 
   // Health and metrics come first: a server that waits for PostgreSQL is alive but not ready.
@@ -95,7 +95,7 @@ export async function startServer(
   signal.throwIfAborted();
   const persistence = resources.use(
     openPersistence({
-      databaseUrl: backends.databaseUrls,
+      databaseUrl: backends.databaseUrl,
       connections: settings.databaseConnections,
       onFewConnections: logFewConnections(logger),
       durationsOf: metrics.statementDurationsOf,

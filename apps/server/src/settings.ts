@@ -26,7 +26,7 @@ export interface SettingsOptions {
 /** @throws SettingsError that names every variable with a wrong value, the value, and the right form */
 export function readSettings(environment: Environment, { workingFolder, isTerminal }: SettingsOptions): Settings {
   const values = readValues(environment, settingsSchema);
-  const { port, databaseUrls, shutdownDelayMs } = values;
+  const { port, databaseUrl, shutdownDelayMs } = values;
   const usualFormat = isTerminal ? 'pretty' : 'json';
   return {
     ...values,
@@ -35,6 +35,6 @@ export function readSettings(environment: Environment, { workingFolder, isTermin
     shutdownTimeoutMs: values.shutdownTimeoutMs ?? shutdownDelayMs + SHUTDOWN_MS,
     logFormat: values.logFormat ?? usualFormat,
     // A start without settings is probably a first try, perhaps with its output in a file.
-    showsBanner: (values.logFormat ?? (databaseUrls === undefined ? 'pretty' : usualFormat)) === 'pretty',
+    showsBanner: (values.logFormat ?? (databaseUrl === undefined ? 'pretty' : usualFormat)) === 'pretty',
   };
 }

@@ -5,7 +5,6 @@ export { findEmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-
 export { findEmbeddedRedis, openEmbeddedRedis } from './embedded/embedded-redis.ts';
 export { describeFileError, RuntimeError } from './errors.ts';
 export { watchLaunchers } from './process/launchers.ts';
-export type { DatabaseUrls } from './settings/database-urls.ts';
 export { parseDurationMs } from './settings/duration.ts';
 export type { Environment } from './settings/read-settings.ts';
 export type { RedisTarget } from './settings/redis-target.ts';

@@ -1,5 +1,4 @@
 // Separate from `index.ts`: a command that needs no settings does not load the validator behind these.
-export { connectTimeoutMs } from './settings/database-urls.ts';
 export { isProduction, readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
 export {
   type SettingText,

@@ -1,16 +1,10 @@
-import {
-  type DatabaseUrls,
-  type DataFolder,
-  openEmbeddedPostgres,
-  openEmbeddedRedis,
-  type RedisTarget,
-} from '@petstore/runtime';
+import { type DataFolder, openEmbeddedPostgres, openEmbeddedRedis, type RedisTarget } from '@petstore/runtime';
 import type { Logger } from 'pino';
 import type { Settings } from '../settings.ts';
 
 /** The places of the data and the limits. */
 export interface Backends {
-  readonly databaseUrls: readonly string[];
+  readonly databaseUrl: string;
   /** `undefined`: limits are counted in this process. */
   readonly redis: RedisTarget | undefined;
   /** Both are for people, and contain no password. */
@@ -30,14 +24,14 @@ export interface OpenOptions {
  * @throws RuntimeError, with a message of one line, if PostgreSQL cannot be started
  */
 export async function openBackends(
-  place: DatabaseUrls | DataFolder,
+  place: string | DataFolder,
   settings: Settings,
   options: OpenOptions,
   resources: AsyncDisposableStack,
 ): Promise<Backends> {
-  if (!('socketFolder' in place)) {
+  if (typeof place === 'string') {
     const description = { database: describeDatabase(place), limits: describeLimits(settings.redis, settings) };
-    return { databaseUrls: place, redis: settings.redis, description };
+    return { databaseUrl: place, redis: settings.redis, description };
   }
   const databaseUrl = await openPostgres(place, options, resources);
   const redis = settings.redis ?? (await openRedis(place, options, resources));
@@ -45,7 +39,7 @@ export async function openBackends(
     database: `embedded PostgreSQL in ${settings.dataFolder}`,
     limits: describeLimits(redis, settings),
   };
-  return { databaseUrls: [databaseUrl], redis, description };
+  return { databaseUrl, redis, description };
 }
 
 async function openPostgres(
@@ -79,9 +73,9 @@ async function openRedis(
   }
 }
 
-function describeDatabase(databaseUrls: DatabaseUrls): string {
-  const hosts = databaseUrls.map((text) => new URL(text)).map((url) => url.searchParams.get('host') ?? url.host);
-  return `PostgreSQL at ${hosts.join(',')}${new URL(databaseUrls[0]).pathname}`;
+function describeDatabase(databaseUrl: string): string {
+  const { host, pathname, searchParams } = new URL(databaseUrl);
+  return `PostgreSQL at ${searchParams.get('host') ?? host}${pathname}`;
 }
 
 function describeLimits(target: RedisTarget | undefined, { dataFolder }: Settings): string {

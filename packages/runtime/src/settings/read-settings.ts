@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { describeFileError } from '../errors.ts';
-import { findIntendedName } from './misspelt-names.ts';
 import { type SettingText, type SettingValues, type StorageSettings, storageSchema, textOf } from './schema.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -36,20 +35,16 @@ export function readStorageSettings(environment: Environment, workingFolder: str
 export function readSettings<Schema extends z.ZodObject>(environment: Environment, schema: Schema): z.output<Schema> {
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
-  const names: string[] = [];
   for (const [field, fieldSchema] of Object.entries(schema.shape)) {
     const setting = textOf(fieldSchema);
     const { variable, mustBe, isSecret = false } = setting;
-    names.push(variable, ...(isSecret ? [`${variable}_FILE`] : []));
     const { text, source = variable, problem } = readText(environment, setting);
     const result = z.safeParse(fieldSchema, text || undefined, { error: () => `it must be ${mustBe}` });
-    const leftover = findLeftover(text ?? '');
     if (problem !== undefined) problems.push(problem);
-    else if (leftover !== undefined) problems.push(`${source} is ${show(text ?? '', isSecret)}; ${leftover}`);
     else if (result.success) values[field] = result.data;
     else problems.push(`${source} is ${show(text ?? '', isSecret)}; ${result.error.issues[0]?.message}`);
   }
-  problems.push(...findMisspeltVariables(environment, names), ...findConflicts(environment, values));
+  problems.push(...findConflicts(environment, values));
   if (problems.length > 0) throw new SettingsError(problems);
   return values as z.output<Schema>; // each came from the schema of its own field
 }
@@ -76,36 +71,6 @@ function readText(
     return { problem: `${fileVariable} is ${JSON.stringify(file)}, which cannot be read: ${describeFileError(error)}` };
   }
 }
-
-/** Finds what files of settings, shells and templates leave in a value. No value needs any of it. */
-function findLeftover(text: string): string | undefined {
-  if (/^(["']).*\1$/s.test(text)) return 'it must be written without the quotes around it';
-  // URLs are parsed without line breaks, so a password would silently be another one.
-  if (/\p{Cc}/u.test(text)) return 'it must not contain a line break or another control character';
-  if (/\$(?:\(\w+\)|\{\w+\})/.test(text)) {
-    return 'it contains a variable reference, such as $(NAME), that was not expanded; it must contain the value (in a URL, write a literal $ as %24)';
-  }
-  return undefined;
-}
-
-/** Variables that orchestrators set for a service named like a part of a setting: `REDIS_PORT_6379_TCP_ADDR`. */
-const OF_A_SERVICE = /_(?:PORT|SERVICE_HOST|SERVICE_PORT)(?:_|$)/;
-
-/** A misspelt variable has no effect, and the intended one has its default. */
-const findMisspeltVariables = (environment: Environment, names: readonly string[]): readonly string[] =>
-  Object.keys(environment).flatMap((name) => {
-    const isSet = environment[name] !== undefined && !OF_A_SERVICE.test(name);
-    const meant = isSet ? (findIntendedName(name, names) ?? withoutFile(name, names)) : undefined;
-    // Beside the right name, one in lower case belongs to another program.
-    const isOfAnother = meant === name.toUpperCase() && environment[meant] !== undefined;
-    return meant === undefined || isOfAnother
-      ? []
-      : [`${name} is not a known setting; it must be ${meant}, or be unset`];
-  });
-
-/** A file may hold a secret only. Short names with this ending belong to others: HOST_FILE. */
-const withoutFile = (name: string, names: readonly string[]): string | undefined =>
-  names.includes(name) ? undefined : names.find((right) => right.length > 5 && name === `${right}_FILE`);
 
 /** NODE_ENV has no fixed list of values, so every common spelling is accepted. */
 export const isProduction = (environment: Environment): boolean =>

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { findUrlProblem, parseDatabaseUrls } from './database-urls.ts';
+import { DATABASE_URL_FORM, parseDatabaseUrl } from './database-url.ts';
 import { findRedisUrlProblem, parseRedisTarget } from './redis-target.ts';
 import * as values from './values.ts';
 
@@ -63,25 +63,13 @@ export const settingsSchema = z.object({
     mustBe: 'a host name or an IP address, such as 127.0.0.1 or 0.0.0.0',
     meaning: 'address of that listener; by default, other machines cannot reach it',
   }),
-  databaseUrls: setting(
-    'DATABASE_URL',
-    values
-      .parsedBy(parseDatabaseUrls)
-      .superRefine((urls, context) => {
-        const message = urls.map(findUrlProblem).find((problem) => problem !== undefined);
-        if (message !== undefined) context.addIssue({ code: 'custom', message });
-      })
-      .optional(),
-    {
-      mustBe:
-        'the address of a PostgreSQL database, postgres://user:password@host:5432/database (/ ? # in a password as ' +
-        '%2F %3F %23; several hosts separated by commas; target_session_attrs only as read-write)',
-      meaning:
-        'PostgreSQL 15 or newer: [failover, connection poolers, TLS, roles](operations.md#a-postgresql-of-your-own)',
-      unset: 'embedded, below `DATA_DIR`',
-      isSecret: true,
-    },
-  ),
+  databaseUrl: setting('DATABASE_URL', z.string().transform(parseDatabaseUrl).optional(), {
+    mustBe: DATABASE_URL_FORM,
+    meaning:
+      'PostgreSQL 15 or newer: [failover, connection poolers, TLS, roles](operations.md#a-postgresql-of-your-own)',
+    unset: 'embedded, below `DATA_DIR`',
+    isSecret: true,
+  }),
   databaseConnections: setting('DATABASE_CONNECTIONS', values.integer(1, 1_000).prefault('16'), {
     mustBe: 'a whole number, 1 to 1000',
     meaning:
@@ -205,7 +193,7 @@ export const settingsSchema = z.object({
 
 /** The settings that the command line reads: where the data and the limits are kept. */
 export const storageSchema = settingsSchema.pick({
-  databaseUrls: true,
+  databaseUrl: true,
   redis: true,
   redisPrefix: true,
   dataFolder: true,

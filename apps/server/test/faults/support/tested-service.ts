@@ -10,6 +10,7 @@ import {
 } from '@petstore/testing';
 import { prepareServerDatabase } from '../../support/database.ts';
 import { SpawnedServer, useDataFolder } from '../../support/spawned-server.ts';
+import { MovingAddress } from './moving-address.ts';
 import type { Sighting } from './order-history.ts';
 import { query } from './stored-order.ts';
 
@@ -40,7 +41,10 @@ export interface TestedService extends AsyncDisposable {
   freezePostgres(forMs: number): Promise<void>;
   /** Kills PostgreSQL, the standby too, and starts it again. */
   crashPostgres(downMs: number): Promise<void>;
-  /** Kills the PostgreSQL that takes writes, and promotes the standby; a new standby takes the place of the killed one. */
+  /**
+   * Kills the PostgreSQL that takes writes, moves its address to the standby, and promotes that; a new standby takes the
+   * place of the killed one.
+   */
   failOver(times: FailoverTimes): Promise<void>;
 }
 
@@ -66,10 +70,9 @@ export async function startTestedService(): Promise<TestedService> {
   let primary = resources.use(await startPostgresServer(PRIMARY));
   const initial = await prepareOrders(primary.url);
   let standby = resources.use(await startPostgresStandby(primary, STANDBY));
-  const url = new URL(primary.url);
-  const databaseUrl = primary.url.replace(url.host, `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`);
+  const address = resources.use(await MovingAddress.of(primary.url));
   const environment = {
-    DATABASE_URL: databaseUrl,
+    DATABASE_URL: address.url,
     REDIS_URL: redis.url,
     LOG_LEVEL: 'warn',
     LOG_FORMAT: 'json',
@@ -105,12 +108,13 @@ export async function startTestedService(): Promise<TestedService> {
       if (awayMs > 0) await standby.kill();
       await sleep(awayMs);
       await former.kill();
+      address.moveTo(standby.url);
       if (awayMs > 0) await standby.restart();
       await sleep(readOnlyMs);
       await standby.promote();
       primary = standby;
       await former[Symbol.asyncDispose]();
-      standby = owned.use(await startPostgresStandby(primary, { ...STANDBY, port: former.port }));
+      standby = owned.use(await startPostgresStandby(primary, STANDBY));
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
