@@ -85,9 +85,8 @@ let nextOrder = 1;
 
 beforeAll(async () => {
   const proxies: Partial<typeof between> = {};
-  const now = new Date();
   server = await startTestApp({
-    clock: () => now, // no remembered key expires meanwhile
+    monotonicNowMs: () => 0, // no remembered key expires meanwhile
     through: async (name, url) => {
       const proxy = await startCountingProxy(url);
       proxies[name] = proxy;
