@@ -414,6 +414,47 @@ describe('calls that wait', () => {
     expect(looksIn(sent)).toBe(looks); // nobody waits
   });
 
+  test('are told at once of what is announced', async () => {
+    const waitedMs: number[] = [];
+    for (let last = 0; last < 5; last++) {
+      const waiting = pageOf(last, AbortSignal.timeout(30_000));
+      await sleep(50);
+      await place();
+      const beganMs = performance.now();
+      store.persistence.events.wakeWaiting();
+      expect(await waiting).toEqual([last + 1]);
+      waitedMs.push(performance.now() - beganMs);
+    }
+    // The look before answered the last call, so the next one by the clock would come half a second after it.
+    expect(Math.min(...waitedMs.slice(1))).toBeLessThan(250);
+  });
+
+  test('hold no connection, and stand behind no page of orders, no change and no deletion', async () => {
+    await using persistence = openPersistence({ databaseUrl: store.url, connections: 8 });
+    const waiting = Array.from({ length: 50 }, () =>
+      persistence.events.waitForEvents(BEGINNING, 10, AbortSignal.timeout(30_000)),
+    );
+    const inFlight = () => persistence.load().statementsInFlight;
+    await sleep(100);
+    await vi.waitFor(() => expect(inFlight().events).toBe(0), PATIENTLY);
+    await using locked = await openClient();
+    await locked.query('begin; lock table orders, idempotency_keys in access exclusive mode');
+    const { orders, events } = persistence;
+    const work = [
+      ...Array.from({ length: 20 }, (_, i) => orders.findOrders({ filter: {}, limit: i + 1 })),
+      ...Array.from({ length: 20 }, () => orders.insertOrder(newOrder(), ORIGIN)),
+      events.deleteExpired({ eventsBefore: AT, now: AT, signal: AbortSignal.timeout(30_000) }),
+    ];
+    const ended = Promise.allSettled(work);
+    await vi.waitFor(() => expect(inFlight()).toMatchObject({ batches: 20, writes: 21 }), PATIENTLY);
+    await store.query(EVENT, ['11']);
+    for (const { events: told } of await Promise.all(waiting)) expect(told).toHaveLength(1);
+    const { batches, writes } = inFlight();
+    expect(Math.min(batches, writes)).toBeGreaterThan(0);
+    await locked.query('rollback');
+    await ended;
+  });
+
   test('get no more than they asked for, from the page that they share', async () => {
     const waiting = [pageOf(0, AbortSignal.timeout(30_000), 1), pageOf(0, AbortSignal.timeout(30_000), 5)];
     await store.persistence.orders.generateOrders({ count: 3, seed: 1, now: NOW });

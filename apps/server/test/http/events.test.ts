@@ -1,11 +1,13 @@
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient } from '@petstore/client';
+import type { OrderEventLog } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { PATIENCE_MS, PATIENTLY } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { createKey, createServerDatabase, placeOrder, planOf } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
+import { overriding } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
 import { encode, mutate, query } from './support/trpc-calls.ts';
 
@@ -86,6 +88,29 @@ describe.each([
     await isWaiting(app, 1);
     await placeOrder(app.persistence);
     expect((await next).status).toBe(200);
+  });
+
+  test('does not wait if its caller left while events were looked for', async () => {
+    const { promise: gone, resolve: leave } = Promise.withResolvers<void>();
+    const readEvents = vi.fn<OrderEventLog['readEvents']>();
+    const waitForEvents = vi.fn<OrderEventLog['waitForEvents']>();
+    await using app = await startTestApp({
+      wrap: {
+        events(events) {
+          readEvents.mockImplementation((...range) => gone.then(() => events.readEvents(...range)));
+          waitForEvents.mockImplementation((...range) => events.waitForEvents(...range));
+          return overriding(events, { readEvents, waitForEvents });
+        },
+      },
+    });
+    const headers = { authorization: `Bearer ${app.key}` };
+    const call = get(app.origin + urlOf(50), { agent: false, headers }).on('error', () => {});
+    await vi.waitFor(() => expect(readEvents).toHaveBeenCalled(), PATIENTLY);
+    call.destroy();
+    await vi.waitFor(() => expect(app.app.traffic.connections.count).toBe(0), PATIENTLY);
+    leave();
+    await vi.waitFor(() => expect(waitForEvents).toHaveBeenCalled(), PATIENTLY);
+    await isWaiting(app, 0);
   });
 
   test('of a key that is revoked meanwhile is 401 after its wait', async () => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { get, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { PATIENTLY } from '@petstore/testing';
+import { expect, test, vi } from 'vitest';
+import { KEYS } from '../support/database.ts';
 import { SpawnedServer, startServer, useStartedDataFolder } from '../support/spawned-server.ts';
 
 const copyStarted = useStartedDataFolder();
@@ -41,6 +43,28 @@ test('for SHUTDOWN_DELAY it serves on, not ready, and then no request is lost', 
   expect(new Set(seen.map((each) => each.status))).toEqual(new Set([200]));
   expect(new Set(seen.map((each) => each.connection))).toEqual(new Set(['close']));
   expect((seen.at(-1)?.atMs ?? 0) - signalledAtMs).toBeGreaterThan(1_900);
+  expect(await stopped).toMatchObject({ code: 0 });
+});
+
+test('from the signal on nobody waits: who waits is answered, and who comes is answered at once', async () => {
+  await using started = await startServer({ SHUTDOWN_DELAY: '2s' });
+  const { server } = started;
+  const url = `${await server.url()}/v2/store/order-events?wait=50`;
+  const headers = { authorization: `Bearer ${KEYS.unlimited.text}` };
+  const call = async () => {
+    const response = await fetch(url, { headers });
+    const { events } = await response.json();
+    return { events, connection: response.headers.get('connection'), atMs: performance.now() };
+  };
+  const waiting = call();
+  await vi.waitUntil(async () => (await server.metrics()).get('petstore_http_waiting') === 1, PATIENTLY);
+  const signalledAtMs = performance.now();
+  const stopped = server.stop('SIGTERM');
+  await server.said(/"msg":"stopping"/);
+  for (const { atMs, ...response } of [await waiting, await call()]) {
+    expect(response).toEqual({ events: [], connection: 'close' });
+    expect(atMs - signalledAtMs).toBeLessThan(1_900);
+  }
   expect(await stopped).toMatchObject({ code: 0 });
 });
 

@@ -175,6 +175,32 @@ describe('two servers on one Redis', () => {
     await vi.waitFor(async () => expect(await followers()).toBe(0), PATIENTLY);
   });
 
+  test.each([
+    ['by the same server', 0],
+    ['by the other one', 1],
+  ])('tell a change that was made %s at once', async (_, writing) => {
+    const [writer, reader] = [servers[writing], servers[0]] as [SpawnedServer, SpawnedServer]; // two
+    const apiKey = KEYS.internal.text;
+    const { orders } = createPetstoreClient({ baseUrl: await writer.url(), apiKey });
+    const path = `${await reader.url()}/v2/store/order-events?wait=50`;
+    const headers = { authorization: `Bearer ${apiKey}` };
+    const isWaiting = async () => (await reader.metrics()).get('petstore_http_waiting') === 1;
+    const waitedMs: number[] = [];
+    let after = '';
+    for (let i = 0; i < 5; i++) {
+      const waiting = fetch(path + after, { headers });
+      await vi.waitUntil(isWaiting, PATIENTLY);
+      await orders.place.mutate({ petId: 7n, quantity: 1 });
+      const beganMs = performance.now();
+      const { events, nextAfter } = await (await waiting).json();
+      waitedMs.push(performance.now() - beganMs);
+      expect(events).toHaveLength(1);
+      after = `&after=${nextAfter}`;
+    }
+    // The look before answered the last call, so the next one by the clock would come half a second after it.
+    expect(Math.min(...waitedMs.slice(1))).toBeLessThan(200);
+  });
+
   test('describe each metric, and name it as Prometheus does', async () => {
     const text = await (await fetch(`${await servers[0]?.adminUrl()}/metrics`)).text();
     const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]));
