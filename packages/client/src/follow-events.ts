@@ -41,7 +41,7 @@ const WAIT_SECONDS = 50;
 /** How much longer than its wait a call may take. */
 const GRACE_MS = 10_000;
 const INTERVAL_MIN_MS = 1_000;
-const DAY_SECONDS = 86_400;
+const DAY_MS = 86_400_000;
 /** The share of the key's day that following may use. */
 const SHARE = 1 / 2;
 
@@ -109,5 +109,7 @@ export async function* followEvents<Event>(
 /** How far apart calls begin, in milliseconds; `undefined` if no limit was told. */
 function intervalOf(limits: ReportedLimits | undefined): number | undefined {
   if (limits?.day === undefined) return undefined;
-  return Math.max(INTERVAL_MIN_MS, Math.ceil(DAY_SECONDS / (limits.day.limit * SHARE)) * 1_000);
+  // A day may hold one call more than intervals.
+  const intervalsPerDay = Math.max(1, limits.day.limit * SHARE - 1);
+  return Math.max(INTERVAL_MIN_MS, Math.ceil(DAY_MS / intervalsPerDay));
 }

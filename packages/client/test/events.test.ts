@@ -1,4 +1,5 @@
-import { INT64_MAX, INT64_MIN, orderId, petId, SERVICE_ORIGIN } from '@petstore/domain';
+import { readFileSync } from 'node:fs';
+import { INT64_MAX, INT64_MIN, orderId, PLANS, petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { PATIENTLY, startHttpServer } from '@petstore/testing';
 import { beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import {
@@ -10,14 +11,15 @@ import {
   ServiceError,
 } from '../src/index.ts';
 import type { OrderEventV2 } from '../src/rest.ts';
-import { createTestClient, createTestRestClient, TestClock } from './support/test-clients.ts';
+import { createTestClient, TestClock } from './support/test-clients.ts';
 import { startTestService, type TestService } from './support/test-service.ts';
 
 const NOW = new Date('2026-11-20T12:00:00.000Z');
+const DAY_MS = 86_400_000;
 
-/** A client whose waits are the longest that it may draw. */
-const clientOf = ({ origin }: Pick<TestService, 'origin'>, apiKey: string, clock: TestClock) =>
-  createTestClient({ baseUrl: origin, apiKey, clock, random: () => 0.999_999 });
+/** A client whose waits are the longest that it may draw. It gives up nothing: following goes on whatever `maxRetries` says. */
+const clientOf = ({ origin }: Pick<TestService, 'origin'>, apiKey: string) =>
+  createTestClient({ baseUrl: origin, apiKey, maxRetries: 0, clock, random: () => 0.999_999 });
 
 /** Records as many events. */
 const generate = ({ persistence }: TestService, count: number) =>
@@ -47,21 +49,51 @@ const place = ({ persistence }: TestService) =>
 
 const numbersTo = (last: number) => Array.from({ length: last }, (_, i) => String(i + 1));
 
-/** It gives up nothing by itself: following goes on whatever `maxRetries` says. */
-const restOf = (baseUrl: string, apiKey = 'external') =>
-  createTestRestClient({ baseUrl, apiKey, maxRetries: 0, clock, random: () => 0.999_999 }).v2;
-
-type Follow = (
-  service: Pick<TestService, 'origin'>,
-  options?: FollowEventsOptions,
-  key?: string,
-) => AsyncGenerator<OrderEvent | OrderEventV2>;
+type Follow = (client: PetstoreClient, options?: FollowEventsOptions) => AsyncGenerator<OrderEvent | OrderEventV2>;
 const TRANSPORTS: [string, Follow][] = [
-  ['client.events()', ({ origin }, options, key = 'external') => clientOf({ origin }, key, clock).events(options)],
-  ['client.rest.v2.orderEvents()', ({ origin }, options, key) => restOf(origin, key).orderEvents(options)],
+  ['client.events()', (client, options) => client.events(options)],
+  ['client.rest.v2.orderEvents()', (client, options) => client.rest.v2.orderEvents(options)],
 ];
 
-describe.each(TRANSPORTS)('%s', (_name, follow) => {
+/** How many requests of each plan the guide promises for a day. */
+const IN_A_DAY = Array.from(
+  readFileSync(new URL('../../../docs/guides/follow-orders.md', import.meta.url), 'utf8').matchAll(
+    /^\| (Free|Pro|Business) \| ([\d,]+) \| ([\d,]+) \|$/gm,
+  ),
+  ([, plan = '', ...counts]) => {
+    const { perDay } = PLANS[plan.toLowerCase() as 'free' | 'pro' | 'business'].limits; // one of these
+    const [quiet = Number.NaN, busy = Number.NaN] = counts.map((count) => Number(count.replace(',', '')));
+    return { plan, perDay, quiet, busy };
+  },
+);
+
+describe.each(TRANSPORTS)('%s', (_name, followWith) => {
+  const follow = (service: Pick<TestService, 'origin'>, options?: FollowEventsOptions, apiKey = 'external') =>
+    followWith(clientOf(service, apiKey), options);
+
+  /** How far apart calls begin, in milliseconds, if a key may send so much a day, and each call is answered after so long. */
+  async function intervalMsOf(perDay: number, answeredAfterMs: number): Promise<number | undefined> {
+    const beganMs: number[] = [];
+    const stop = new AbortController();
+    const policy = {
+      'ratelimit-policy': `"minute";q=60, "day";q=${perDay}`,
+      ratelimit: '"minute";r=9;t=9, "day";r=9;t=9',
+    };
+    const page = { events: [], nextAfter: '7' };
+    const fetch = async (url: string | URL | Request): Promise<Response> => {
+      if (beganMs.push(clock.now()) === 4) stop.abort(new Error('enough'));
+      await new Promise<void>((resolve) => clock.schedule(resolve, answeredAfterMs));
+      return Response.json(String(url).includes('/trpc/') ? { result: { data: { json: page } } } : page, {
+        headers: policy,
+      });
+    };
+    const client = createTestClient({ baseUrl: 'http://petstore.example.com', apiKey: 'key', clock, fetch });
+    await expect(followWith(client, { after: '7', signal: stop.signal }).next()).rejects.toThrow('enough');
+    const intervals = new Set(beganMs.slice(1).map((ms, index) => ms - (beganMs[index] ?? 0)));
+    expect(intervals.size).toBe(1);
+    return [...intervals][0];
+  }
+
   test('gives each change with its position, ids being exact', async () => {
     await using service = await startTestService();
     const { orders } = service.persistence;
@@ -105,31 +137,22 @@ describe.each(TRANSPORTS)('%s', (_name, follow) => {
     expect(onWaiting.mock.calls[0]?.[1]).toBe(5_000); // what the service asks for
   });
 
+  test.each(IN_A_DAY)('sends as many requests a day with $plan as the guide says: $quiet, $busy', async (counts) => {
+    const { perDay, quiet, busy } = counts;
+    const perDayAfter = async (answeredAfterMs: number) =>
+      Math.ceil(DAY_MS / ((await intervalMsOf(perDay, answeredAfterMs)) ?? Number.NaN));
+    expect({ quiet: await perDayAfter(50_000), busy: await perDayAfter(0) }).toEqual({ quiet, busy });
+    expect(busy).toBeLessThan(perDay / 2);
+  });
+
   test.each([
-    [1_000, 173_000],
-    [3_456, 50_000],
-    [100_000, 2_000],
-    [1_000_000, 1_000],
-  ])('uses at most half of a day of %i requests: a call in %i ms', async (limit, intervalMs) => {
-    const beganMs: number[] = [];
-    await using server = await startHttpServer(({ url = '' }, response) => {
-      beganMs.push(clock.now());
-      const headers = {
-        'ratelimit-policy': `"minute";q=60, "day";q=${limit}`,
-        ratelimit: '"minute";r=9;t=9, "day";r=9;t=9',
-      };
-      const page = { events: [], nextAfter: '7' };
-      response.writeHead(200, headers);
-      response.end(JSON.stringify(url.startsWith('/trpc/') ? { result: { data: { json: page } } } : page));
-    });
-    const stop = new AbortController();
-    const next = follow(server, { after: '7', signal: stop.signal }).next();
-    await vi.waitUntil(() => beganMs.length >= 4, PATIENTLY);
-    stop.abort(new Error('enough'));
-    await expect(next).rejects.toThrow('enough');
-    const gaps = beganMs.slice(1, 4).map((ms, index) => ms - (beganMs[index] ?? 0));
-    for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(intervalMs);
-    for (const gap of gaps) expect(gap).toBeLessThan(intervalMs + 1_000);
+    { perDay: 1, intervalS: 86_400 },
+    { perDay: 1_000, intervalS: 173 },
+    { perDay: 3_456, intervalS: 50 },
+    { perDay: 1_000_000, intervalS: 1 },
+  ])('calls every $intervalS s where $perDay requests a day are allowed', async ({ perDay, intervalS }) => {
+    const intervalMs = await intervalMsOf(perDay, 0);
+    expect(Math.floor((intervalMs ?? 0) / 1_000)).toBe(intervalS);
   });
 
   test('waits for as long as the service asks, and longer than other calls would', async () => {
@@ -150,7 +173,25 @@ describe.each(TRANSPORTS)('%s', (_name, follow) => {
     expect(clock.scheduledCount).toBe(0);
   });
 
-  test('takes no place of other calls, waits alone, and ends its call when its signal aborts', async () => {
+  test('takes no place of other calls', async () => {
+    let waiting = 0;
+    const fetch = async (url: string | URL | Request): Promise<Response> => {
+      if (!/order-events|orders\.events/.test(String(url))) return Response.json([]);
+      waiting++;
+      return new Promise(() => {});
+    };
+    const client = createTestClient({ baseUrl: 'http://petstore.example.com', apiKey: 'key', clock, fetch });
+    const stop = new AbortController();
+    const options = { after: '0', signal: stop.signal };
+    // As many as other calls may have in flight.
+    const following = Promise.allSettled(Array.from({ length: 200 }, () => followWith(client, options).next()));
+    await vi.waitUntil(() => waiting === 200, PATIENTLY);
+    expect(await (await client.rest.listOrders()).toArray()).toEqual([]);
+    stop.abort();
+    await following;
+  });
+
+  test('waits alone, and ends its call when its signal aborts', async () => {
     await using service = await startTestService();
     const stop = new AbortController();
     const next = follow(service, { after: '0', signal: stop.signal }).next();
@@ -204,6 +245,10 @@ describe.each(TRANSPORTS)('%s', (_name, follow) => {
     const options = { after: 1n as unknown as string };
     expect(() => follow({ origin: 'http://127.0.0.1:9' }, options)).toThrow(TypeError);
   });
+});
+
+test('the guide promises requests a day of each plan', () => {
+  expect(IN_A_DAY.map(({ plan }) => plan)).toEqual(['Free', 'Pro', 'Business']);
 });
 
 test('events are followed in one way: their procedure is no part of the client', () => {
