@@ -162,6 +162,7 @@ export async function startServer(
     renderSecurityText: () => renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     bounds: { maxConnections: connectionsMax(DEFAULT_BOUNDS.maxConnections) },
+    monotonicNowMs,
     newRequestId: randomUUID,
     corsOrigins: settings.corsOrigins,
     trustedProxies: settings.trustProxy,

@@ -35,8 +35,8 @@ export interface AdmissionOptions {
   readonly metrics: HttpMetrics;
   /** Whether PostgreSQL was reached at the last check. */
   readonly isStorageAvailable: () => boolean;
-  /** The clock, in milliseconds since the epoch. */
-  readonly nowMs: () => number;
+  /** Milliseconds since any moment. It is never set, unlike the wall clock. */
+  readonly monotonicNowMs: () => number;
 }
 
 const BATCH_TOO_LARGE = new ApiError(
@@ -52,7 +52,7 @@ const CONTINUE = /^100-continue$/i;
  */
 export const admission = fp<AdmissionOptions>(
   async (app, options) => {
-    const { needsKey, limiter, nowMs } = options;
+    const { needsKey, limiter, monotonicNowMs } = options;
     const control: AdmissionControl = { ...options, mayLookUp: createLookUpBound() };
     app.decorateRequest('admission', undefined);
 
@@ -70,7 +70,7 @@ export const admission = fp<AdmissionOptions>(
       const headers =
         limits === undefined
           ? rateLimitHeaders(limiter.lastKnown(subject))
-          : rateLimitHeaders(limits.source, nowMs() - limits.readAtMs);
+          : rateLimitHeaders(limits.source, monotonicNowMs() - limits.readAtMs);
       // A request that is refused for another reason may come again before the limit allows the next one.
       if (!isRefusalOfLimit(request.errorCode)) delete headers['retry-after'];
       reply.headers(headers);
@@ -217,7 +217,7 @@ class Admission {
   }
 
   #show(source: HeaderSource): void {
-    this.limits = { source, readAtMs: this.#control.nowMs() };
+    this.limits = { source, readAtMs: this.#control.monotonicNowMs() };
   }
 
   #findSubject(): Subject {

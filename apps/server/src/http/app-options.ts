@@ -66,6 +66,8 @@ export interface AppOptions {
   readonly renderSecurityText: () => string | undefined;
   /** Whether PostgreSQL was reached at the last check. If it was not, requests without a known key get 503. */
   readonly isStorageAvailable: () => boolean;
+  /** By which the age of the limits in a response is measured, in milliseconds; `performance.now` in production. */
+  readonly monotonicNowMs: () => number;
   /** Makes a unique id; `randomUUID` in production. */
   readonly newRequestId: () => string;
   /** The origins from which browsers may call, as they write them, such as `https://shop.example`. */

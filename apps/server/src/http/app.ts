@@ -42,7 +42,6 @@ export function createApp(options: AppOptions): FastifyInstance {
   const { metrics, services } = options;
   const bounds: HttpBounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const isTrustedProxy = createTrustFunction(options.trustedProxies);
-  const nowMs = () => services.clock().getTime();
   const connections = new Connections({ ...options, bounds, isTrustedProxy });
   const requestsInFlight = new RequestsInFlight(bounds);
   const longLists = new LongLists(metrics, bounds.maxLongLists);
@@ -53,7 +52,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.register(responses, { metrics });
   app.register(observe, options);
   app.register(cors, options);
-  const admissionOptions = { ...options, requestsInFlight, nowMs };
+  const admissionOptions = { ...options, requestsInFlight };
   /** The documents, and all paths that are neither of the API nor of tRPC. */
   const openPaths: FastifyPluginAsync = async (open) => {
     open.register(publicCors);

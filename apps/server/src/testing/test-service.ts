@@ -53,6 +53,7 @@ export function createTestService({ orders = [], now = () => new Date(), plan }:
     reference: { respond: async () => undefined },
     renderSecurityText: () => undefined,
     isStorageAvailable: () => true,
+    monotonicNowMs,
     newRequestId: () => `request-${++requests}`,
     corsOrigins: [],
     trustedProxies: false,

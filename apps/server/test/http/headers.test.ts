@@ -1,8 +1,9 @@
+import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { createKey, importPets, planOf } from '../support/database.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
 import { overriding } from './support/replaced-parts.ts';
-import { PETS_SUNSET_AT, startTestApp, useTestApp } from './support/test-app.ts';
+import { PETS_SUNSET_AT, startTestApp, type TestAppOptions, useTestApp } from './support/test-app.ts';
 import { encode } from './support/trpc-calls.ts';
 
 const app = await useTestApp();
@@ -209,24 +210,47 @@ describe('the deprecated procedure has deprecation headers over tRPC, too', () =
   });
 });
 
-test('Reset never lies in the past, however long a response takes', async () => {
-  let aheadMs = 0;
-  const clock = () => new Date(Date.now() + aheadMs);
-  await using slow = await startTestApp({
-    clock,
-    wrap: {
-      pets: (pets) =>
-        overriding(pets, {
-          async findPet(id) {
-            aheadMs += 120_000; // PostgreSQL was frozen for so long
-            return pets.findPet(id);
-          },
-        }),
-    },
+describe('Reset', () => {
+  /** The headers of a response that uses up the minute, and during which something happens. */
+  const headersAround = async (happen: () => void, options: TestAppOptions): Promise<Headers> => {
+    await using own = await startTestApp({
+      ...options,
+      wrap: {
+        pets: (pets) =>
+          overriding(pets, {
+            async findPet(id) {
+              happen();
+              return pets.findPet(id);
+            },
+          }),
+      },
+    });
+    const { text: key } = await createKey(own.persistence, { plan: planOf(1, 1_000) });
+    const { headers } = await own.fetch('/v1/pets/1', { key });
+    expect(headers.get('x-ratelimit-remaining')).toBe('0');
+    return headers;
+  };
+
+  test('never lies in the past, however long a response takes', async () => {
+    let aheadMs = 0;
+    const monotonicNowMs = () => performance.now() + aheadMs;
+    const wait = () => {
+      aheadMs += 120_000; // PostgreSQL was frozen for so long
+    };
+    const headers = await headersAround(wait, { monotonicNowMs });
+    expect(Number(headers.get('x-ratelimit-reset'))).toBeGreaterThanOrEqual(Math.floor((Date.now() + aheadMs) / 1_000));
+    expect(headers.get('ratelimit')).toMatch(/^"minute";r=0;t=0, /);
   });
-  const { text: key } = await createKey(slow.persistence, { plan: planOf(1, 1_000) });
-  const { headers } = await slow.fetch('/v1/pets/1', { key });
-  expect(headers.get('x-ratelimit-remaining')).toBe('0');
-  expect(Number(headers.get('x-ratelimit-reset'))).toBeGreaterThanOrEqual(Math.floor(clock().getTime() / 1_000));
-  expect(headers.get('ratelimit')).toMatch(/^"minute";r=0;t=0, /);
+
+  test.each([
+    ['forward', 3_600_000],
+    ['back', -3_600_000],
+  ])('is in the next minute, although the wall clock is set %s during the request', async (_, stepMs) => {
+    const clock = manualClock(new Date());
+    const headers = await headersAround(() => clock.advance(stepMs), { clock });
+    expect(Number(headers.get('x-ratelimit-reset')) - Date.now() / 1_000).toBeLessThan(75);
+    expect(Number(/^"minute";r=0;t=(\d+), /.exec(headers.get('ratelimit') ?? '')?.[1])).toSatisfy(
+      (seconds: number) => seconds > 0 && seconds < 75,
+    );
+  });
 });

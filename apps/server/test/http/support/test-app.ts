@@ -33,7 +33,7 @@ export interface TestAppOptions
   extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
   readonly decisions?: Pick<HttpMetrics, 'countDecision' | 'countRemembered'>;
   readonly clock?: Clock;
-  /** By which keys are cached. */
+  /** By which keys are cached, and the age of limits is measured. */
   readonly monotonicNowMs?: () => number;
   readonly petsSunsetAt?: Date;
   /** How many generated orders there are. @default 0 */
@@ -141,6 +141,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     }),
     renderSecurityText: () => undefined,
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
+    monotonicNowMs,
     newRequestId: randomUUID,
     corsOrigins: options.corsOrigins ?? [],
     trustedProxies: options.trustedProxies ?? false,
