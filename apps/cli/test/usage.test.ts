@@ -254,6 +254,21 @@ describe('migrate', () => {
     });
   });
 
+  test('fails if a sequence stays behind, as one does while events are written, and says which and why', async () => {
+    await withEmptyDatabase(async (environment, client) => {
+      await petstore(['migrate'], { environment });
+      await client.query('update order_events_deleted set through_id = 7');
+      await client.query('begin; lock table order_events in row exclusive mode');
+      const { code, stdout, stderr } = await petstore(['migrate', '--json'], { environment });
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(/^petstore: the sequence order_events_id_seq stays behind its table: .*lock.*\n$/);
+      await client.query('rollback');
+      expect((await petstore(['migrate'], { environment })).code).toBe(0);
+      const { rows } = await client.query(`select last_value from order_events_id_seq`);
+      expect(rows).toEqual([{ last_value: '7' }]);
+    });
+  });
+
   test('goes on beside a newer migration that lets this release run, and --status names it', async () => {
     await withEmptyDatabase(async (environment, client) => {
       await petstore(['migrate'], { environment });

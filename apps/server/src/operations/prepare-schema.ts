@@ -9,8 +9,9 @@ export interface SchemaPreparation {
 }
 
 /**
- * Makes a function that prepares the schema and the sequences whenever PostgreSQL becomes available. In a rolling update, a newer release may
- * migrate the schema meanwhile. A server that already runs then continues, even if it could not start on that schema.
+ * Makes a function that prepares the schema and the sequences whenever PostgreSQL becomes available. In a rolling update,
+ * a newer release may migrate the schema meanwhile. A server that already runs then continues, even if it could not start
+ * on that schema.
  */
 export function schemaPreparer({ migrations, sequences, mayMigrate, logger }: SchemaPreparation): () => Promise<void> {
   let wasPrepared = false;

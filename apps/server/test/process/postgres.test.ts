@@ -32,6 +32,34 @@ test('a burst waits for the connections that PostgreSQL has room for, and one li
   expect(started.server.logLines(line)).toHaveLength(1);
 });
 
+test('a server that may not move a sequence to its table says so at the start, and changes work once migrate has', async () => {
+  await using database = await createServerDatabase();
+  await importDemoOrders(database.url);
+  const client = new pg.Client(database.url);
+  await client.connect();
+  await client.query(`select setval('order_events_id_seq', 1, false)`); // as logical replication leaves it
+  await client.query(`create role reading_sequences login password 'secret'`);
+  await client.query('grant select, insert, update, delete on all tables in schema public to reading_sequences');
+  await client.query('grant select on all sequences in schema public to reading_sequences');
+  await client.end();
+  const { href } = Object.assign(new URL(database.url), { username: 'reading_sequences', password: 'secret' });
+  await using started = await startServer({ DATABASE_URL: href });
+  const { server } = started;
+  const url = await server.url();
+  const warning =
+    'sequences are behind their tables, so changes fail: run "petstore migrate" as the owner of the tables';
+  expect(server.logLines(warning)).toEqual([
+    expect.objectContaining({ level: 'warn', sequences: { order_events_id_seq: expect.stringContaining('denied') } }),
+  ]);
+  const headers = { authorization: `Bearer ${KEYS.unlimited.text}` };
+  const cancel = () => fetch(`${url}/v1/store/orders/1`, { method: 'DELETE', headers }).then(({ status }) => status);
+  expect(await cancel()).toBe(503);
+  await server.said(/the sequence order_events_id_seq .* run \\?"petstore migrate/);
+  await using owner = openPersistence({ databaseUrl: database.url });
+  expect((await owner.sequences.align()).size).toBe(0); // as migrate does
+  expect(await cancel()).not.toBe(503);
+});
+
 describe('a schema that a newer release has migrated', () => {
   /** A migration of a release to come, and the oldest release that it lets run. */
   const MIGRATION = '9999-from-the-future';

@@ -102,7 +102,7 @@ export class SpawnedServer implements AsyncDisposable {
 
   /** The lines of the JSON log with this message. */
   logLines(message: string): Record<string, unknown>[] {
-    const lines = this.stdout.split('\n').filter((line) => line.includes(message));
+    const lines = this.stdout.split('\n').filter((line) => line.includes(JSON.stringify(message)));
     return lines.map((line): Record<string, unknown> => JSON.parse(line)).filter(({ msg }) => msg === message);
   }
 
