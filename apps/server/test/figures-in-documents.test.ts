@@ -67,6 +67,8 @@ test.each([
     'docs/guides/limits.md',
     `Free is ${perSecond(free)} request a second, Pro ${perSecond(pro)}, Business ${perSecond(business)}.`,
   ],
+  ['docs/guides/follow-orders.md', `Of one key ${KEY_WAITING_CALLS_MAX} calls wait at a time in a server`],
+  ['docs/runbook.md', `beyond ${number(BOUNDS.maxWaitingCalls)}, calls are answered without a wait`],
 ])('%s says what the plans allow: %s', (document, statement) => {
   expect(readWords(document)).toContain(statement);
 });

@@ -143,9 +143,11 @@ export class Reader implements AsyncDisposable {
   }
 
   #install(): void {
-    const modules = join(this.#folder.path, 'node_modules/@petstore');
-    mkdirSync(modules, { recursive: true });
-    symlinkSync(realpathSync(CLIENT), join(modules, 'client'));
+    for (const name of ['@petstore/client', '@trpc/client']) {
+      const installed = join(this.#folder.path, 'node_modules', name);
+      mkdirSync(dirname(installed), { recursive: true });
+      symlinkSync(realpathSync(name === '@petstore/client' ? CLIENT : join(CLIENT, 'node_modules', name)), installed);
+    }
     // curl shows its progress on a pipe, but not on a terminal.
     this.writeFile('.curlrc', 'no-progress-meter\n');
   }

@@ -99,7 +99,11 @@ test('an alert is held back by alerts alone that stand before it and are as seve
 
 test('PetstoreNearCapacity goes by the bounds of a server', () => {
   const { expr } = ALERTS.find(({ alert }) => alert === 'PetstoreNearCapacity') ?? { expr: '' };
-  const { maxConnections, maxRequestsInFlight, maxLongLists, maxWaitingCalls } = DEFAULT_BOUNDS;
+  const { maxConnections, maxRequestsInFlight, maxLongLists } = DEFAULT_BOUNDS;
   const bounds = [...expr.matchAll(/petstore_\w+ \/ (\d+)/g)].map(([, bound]) => Number(bound));
-  expect(bounds).toEqual([maxConnections, maxRequestsInFlight, maxLongLists, maxWaitingCalls]);
+  expect(bounds).toEqual([maxConnections, maxRequestsInFlight, maxLongLists]);
+});
+
+test('no alert goes by calls that wait, of which none is refused', () => {
+  expect(ALERTS.filter(({ expr }) => expr.includes('petstore_http_waiting'))).toEqual([]);
 });
