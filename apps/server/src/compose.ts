@@ -184,6 +184,7 @@ export async function startServer(
   void storage.firstUp.then(() => {
     if (!health.beginServing()) return;
     printStartupMessage({ publicUrl, listenUrl, adminUrl, ...backends.description, demoKeys }, settings, logger);
+    persistence.loadOrm().catch(onBackgroundError); // takes as long as the start, which did without it
   });
   const running = resources.move();
   return {

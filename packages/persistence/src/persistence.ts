@@ -8,6 +8,7 @@ import { type ApiKeyAdministration, createKeyAdministration } from './keys/key-a
 import { createOrderStore, type OrderStore } from './orders/order-store.ts';
 import { createPetStore, type PetStore } from './pets/pet-store.ts';
 import { createMigrations, type Migrations } from './schema/migrations.ts';
+import { createUnitsOfWork } from './schema/units-of-work.ts';
 import { createSequences, type Sequences } from './sequences.ts';
 
 /**
@@ -24,6 +25,8 @@ export interface Persistence extends AsyncDisposable {
   readonly audit: AuditTrail;
   readonly migrations: Migrations;
   readonly sequences: Sequences;
+  /** Loads MikroORM. Otherwise the first call of `keyAdministration` does, and waits for it. */
+  loadOrm(): Promise<void>;
   /** The present load of the connections for requests. */
   load(): DatabaseLoad;
   /** @throws StorageUnavailableError with the reason why PostgreSQL cannot be used */
@@ -43,23 +46,23 @@ export interface PingResult {
  * Gives access to PostgreSQL. Nothing is connected yet: connections are opened when they are first needed, and again
  * after PostgreSQL was unavailable.
  *
- * Requests (list, cancel, ship, complete, place, look-ups of keys and pets) run prepared statements on a pool of pg.
- * Units of work (the schema, the administration of keys) use MikroORM, which is loaded when it is first needed, because
- * that takes longer than a server's whole start.
+ * All of it runs on one pool of connections. The README says what uses MikroORM, its query builder or SQL.
  */
 export function openPersistence(options: DatabaseOptions): Persistence {
   const database = new Database(options);
   const events = createOrderEvents(database);
+  const units = createUnitsOfWork(database);
   const close = () => database.close();
   return {
     orders: createOrderStore(database),
     pets: createPetStore(database),
     events,
     apiKeys: createApiKeyStore(database),
-    keyAdministration: createKeyAdministration(database),
+    keyAdministration: createKeyAdministration(units),
     audit: createAuditTrail(database),
     migrations: createMigrations(database),
     sequences: createSequences(database),
+    loadOrm: () => units.load(),
     load: () => database.load(),
     ping: () => database.ping(),
     observe: (observer) => database.observe(observer),

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Database } from '../src/database/database.ts';
 import type { ImportItem } from '../src/import-rows.ts';
 import { describeStorageFailure, openPersistence } from '../src/index.ts';
-import { withOrm } from '../src/schema/orm.ts';
+import { createUnitsOfWork } from '../src/schema/units-of-work.ts';
 import { importOrders, NOW, pendingOrder, UNKNOWN_KEY_ID, useTestStore } from './support.ts';
 
 const store = useTestStore();
@@ -32,14 +32,13 @@ describe('PostgreSQL is not said to be unavailable', () => {
     const error = new Error('a defect');
     const database = new Database({ databaseUrl: store.url });
     const fail = (statement: string | undefined) =>
-      withOrm(database, { statementTimeoutMs: 1_000 }, (orm) =>
-        orm.em.fork().transactional(async (em) => {
-          if (statement !== undefined) await em.execute(statement);
-          throw error;
-        }),
-      );
+      createUnitsOfWork(database).change(async (em) => {
+        if (statement !== undefined) await em.execute(statement);
+        throw error;
+      });
     await expect(fail(undefined)).rejects.toBe(error);
     await expect(fail('select 1')).rejects.toBe(error);
+    await database.close();
   });
 
   test('when a value cannot be written or read', async () => {
@@ -79,14 +78,13 @@ describe('PostgreSQL is said to be unavailable', () => {
   test('when the server ends the session of the ORM, whatever statement follows', async () => {
     const database = new Database({ databaseUrl: store.url });
     const lose = (statements: readonly string[]) =>
-      withOrm(database, { statementTimeoutMs: 1_000 }, (orm) =>
-        orm.em.fork().transactional(async (em) => {
-          for (const statement of statements) await em.execute(statement).catch(() => {});
-          await em.execute('select 1');
-        }),
-      );
+      createUnitsOfWork(database).change(async (em) => {
+        for (const statement of statements) await em.execute(statement).catch(() => {});
+        await em.execute('select 1');
+      });
     await expect(lose([endOwnSession])).rejects.toThrow(StorageUnavailableError);
     await expect(lose([endOwnSession, 'select 1'])).rejects.toThrow(StorageUnavailableError);
+    await database.close();
   });
 });
 

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../src/database/database.ts';
 import { MIGRATION_NAMES, type MigrationName } from '../src/schema/migration-names.ts';
-import { withOrm } from '../src/schema/orm.ts';
+import { createOrm } from '../src/schema/orm.ts';
 import { MIGRATIONS, runMigrations } from '../src/schema/run-migrations.ts';
 import { useTestStore } from './support.ts';
 
@@ -108,12 +108,12 @@ async function effectsOfMigrations(migrations: Migrations): Promise<Readonly<Rec
     await using database = await createTestDatabase();
     const migrated = new Database({ databaseUrl: database.url });
     await runMigrations(migrated, 'public', { migrations: Object.fromEntries(Object.entries(migrations).slice(0, i)) });
-    const { statements, isTransactional } = await withOrm(migrated, { statementTimeoutMs: 10_000 }, async (orm) => {
-      const migration = new MigrationClass(orm.em.getDriver(), orm.config);
-      await migration.up();
-      return { statements: migration.getQueries().map(String), isTransactional: migration.isTransactional() };
-    });
-    if (!isTransactional) {
+    await migrated.close();
+    const orm = createOrm();
+    const migration = new MigrationClass(orm.em.getDriver(), orm.config);
+    await migration.up();
+    const statements = migration.getQueries().map(String);
+    if (!migration.isTransactional()) {
       effects[name] = statements.filter((statement) => !/\bconcurrently\b/.test(statement));
       continue;
     }

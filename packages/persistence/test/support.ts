@@ -153,16 +153,16 @@ export async function runSql(url: string, text: string): Promise<void> {
 
 export type Way = (persistence: Persistence) => Promise<unknown>;
 
+/** These ask nothing of PostgreSQL. */
+type NeedsNothing = 'close' | 'load' | 'loadOrm' | 'observe';
+
 /** `ping`, and `orders.insertOrder`, for all that the door offers. */
 type WayName = Exclude<
   {
-    [Part in Exclude<keyof Persistence & string, 'close' | 'load' | 'observe'>]: Persistence[Part] extends (
-      ...args: never[]
-    ) => unknown
+    [Part in Exclude<keyof Persistence & string, NeedsNothing>]: Persistence[Part] extends (...args: never[]) => unknown
       ? Part
       : `${Part}.${keyof Persistence[Part] & string}`;
-  }[Exclude<keyof Persistence & string, 'close' | 'load' | 'observe'>],
-  // These ask nothing of PostgreSQL.
+  }[Exclude<keyof Persistence & string, NeedsNothing>],
   'events.wakeWaiting'
 >;
 

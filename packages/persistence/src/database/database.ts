@@ -88,19 +88,33 @@ export class Database {
    * @param caller whoever waits for more than this statement: it is not sent after the caller has given up
    * @throws StorageUnavailableError (as a rejection) within three seconds, or PostgreSQL's error for the statement
    */
-  async run<Row extends object>(
+  run<Row extends object>(
     purpose: Purpose,
     statement: PreparedStatement<Row>,
     values: readonly StatementValue[],
     caller?: Caller,
   ): Promise<readonly Row[]> {
+    const send = async (client: pg.ClientBase) => (await client.query<Row>({ ...statement, values: [...values] })).rows;
+    return this.lend(purpose, send, caller);
+  }
+
+  /**
+   * Lends a connection to work of several statements, for which its caller waits no longer than for one.
+   *
+   * @param caller as for {@link run}
+   * @throws as {@link run} does, and any other error of the work
+   */
+  async lend<Value>(
+    purpose: Purpose,
+    work: (client: pg.ClientBase) => Promise<Value>,
+    caller?: Caller,
+  ): Promise<Value> {
     if (this.#watch.state === 'hung') throw this.#watch.failure;
     const beganMs = performance.now();
     let isWaiting = true;
     const call = {
       purpose,
-      statement,
-      values,
+      work,
       get isWaiting() {
         return isWaiting && caller?.isWaiting !== false;
       },
@@ -140,29 +154,18 @@ export class Database {
     }
   }
 
-  /**
-   * Finds the server for units of work.
-   *
-   * @throws StorageUnavailableError
-   */
-  async locate(): Promise<string> {
-    const { url, client } = await this.#servers.find();
-    void endClient(client);
-    return url;
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#rejectAll(CLOSED);
     await Promise.all([this.#watch.close(), ...[...this.#pools].map((pool) => pool.cut())]);
   }
 
-  /** Sends a statement on the present pool, or on the one that replaces it while the caller waits for a connection. */
-  async #send<Row extends object>(call: Call<Row>): Promise<readonly Row[]> {
+  /** Works on the present pool, or on the one that replaces it while the caller waits for a connection. */
+  async #send<Value>(call: Call<Value>): Promise<Value> {
     while (call.isWaiting) {
       const pool = await this.#usablePool(call.purpose);
-      const rows = await pool.run(call);
-      if (rows !== undefined) return rows;
+      const done = await pool.run(call);
+      if (done !== undefined) return done.value;
     }
     throw TOO_LATE;
   }

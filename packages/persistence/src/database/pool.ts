@@ -4,7 +4,6 @@ import pg from 'pg';
 import { codeOf, endsConnection, HUNG, SQLSTATE, storageUnavailable, toStorageError } from './errors.ts';
 import { connectionConfig, endClient } from './servers.ts';
 import { SHORT_SESSION, setSession, TYPES } from './session.ts';
-import type { PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 interface Needs {
@@ -39,10 +38,14 @@ export interface Caller {
   readonly isWaiting: boolean;
 }
 
-export interface Call<Row extends object> extends Caller {
+export interface Call<Value> extends Caller {
   readonly purpose: Purpose;
-  readonly statement: PreparedStatement<Row>;
-  readonly values: readonly StatementValue[];
+  readonly work: (client: pg.ClientBase) => Promise<Value>;
+}
+
+/** What work has returned. */
+interface Done<Value> {
+  readonly value: Value;
 }
 
 export interface PoolOptions {
@@ -101,14 +104,14 @@ export class Pool {
 
   /**
    * @returns `undefined` if nothing was sent, because the caller has given up or the pool has ended
-   * @throws StorageUnavailableError, or PostgreSQL's error for the statement
+   * @throws StorageUnavailableError, PostgreSQL's error for a statement, or any other error of the work
    */
-  async run<Row extends object>(call: Call<Row>): Promise<readonly Row[] | undefined> {
+  async run<Value>(call: Call<Value>): Promise<Done<Value> | undefined> {
     try {
       return await this.#purposes[call.purpose](async () => {
         while (this.#isWanted(call)) {
-          const rows = await this.#connections(() => this.#send(call));
-          if (rows !== undefined) return rows;
+          const done = await this.#connections(() => this.#send(call));
+          if (done !== undefined) return done;
           await sleep(TIMEOUTS_MS.connectionLimitPause);
         }
         return undefined;
@@ -146,18 +149,17 @@ export class Pool {
   }
 
   /** @returns `undefined` if nothing was sent */
-  async #send<Row extends object>(call: Call<Row>): Promise<readonly Row[] | undefined> {
+  async #send<Value>(call: Call<Value>): Promise<Done<Value> | undefined> {
     const client = this.#isWanted(call) ? await this.#checkOut() : undefined;
     if (client === undefined) return undefined;
     if (!this.#isWanted(call)) {
       client.release();
       return undefined;
     }
-    const { statement, values } = call;
     try {
-      const { rows } = await client.query<Row>({ ...statement, values: [...values] });
+      const value = await call.work(client);
       client.release();
-      return rows;
+      return { value };
     } catch (error) {
       client.release(endsConnection(error));
       throw toStorageError(error, !this.#clients.has(client));

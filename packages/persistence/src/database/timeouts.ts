@@ -48,8 +48,6 @@ export const TIMEOUTS_MS = {
   importIdle: 5_000,
   /** While the server is at its connection limit, only open connections are used for this time. */
   connectionLimit: 5_000,
-  /** For a statement of key administration, for an operator who waits. */
-  keyAdministration: 10_000,
   /**
    * For a connection outside of the pool, until pg ends the attempt by a clock that advances while this process is
    * suspended. The time is much longer than anybody waits.

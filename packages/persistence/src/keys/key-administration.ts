@@ -9,8 +9,7 @@ import {
   type Result,
   SERVICE_ACTOR,
 } from '@petstore/domain';
-import type { Database } from '../database/database.ts';
-import { TIMEOUTS_MS } from '../database/timeouts.ts';
+import type { Entities, UnitsOfWork } from '../schema/units-of-work.ts';
 import { columnsOfPlan, type KeyColumns, keyOfColumns } from './key-columns.ts';
 
 /** A key as created. */
@@ -27,25 +26,19 @@ export interface KeyRotation {
   readonly overlapEndsAt: Date;
 }
 
-/** The entities for the administration, loaded together with the ORM. */
-type Entities = typeof import('../schema/entities.ts');
-
 /**
  * The operations of operators on keys. It receives only the hash of a key's text. Each change is recorded with its actor,
  * by default the service.
- *
- * Each call is a unit of work with an ORM of its own. The first call loads the ORM, which takes longer than a server's
- * whole start.
  */
 export class ApiKeyAdministration {
-  readonly #database: Database;
+  readonly #units: UnitsOfWork;
 
-  constructor(database: Database) {
-    this.#database = database;
+  constructor(units: UnitsOfWork) {
+    this.#units = units;
   }
 
   createKey(key: NewApiKey, secretHash: Uint8Array, actor: Actor = SERVICE_ACTOR): Promise<ApiKey> {
-    return this.#transaction(async (em, entities) => {
+    return this.#units.change(async (em, entities) => {
       const { plan, expiresAt, ...facts } = key;
       const row = em.create(entities.ApiKeyEntity, { ...facts, expiresAt, ...columnsOfPlan(plan) });
       em.create(entities.ApiKeySecretEntity, { hash: Buffer.from(secretHash), key: row, createdAt: key.createdAt });
@@ -56,14 +49,14 @@ export class ApiKeyAdministration {
   }
 
   listKeys(): Promise<readonly ApiKey[]> {
-    return this.#transaction(async (em, entities) => {
+    return this.#units.read(async (em, entities) => {
       const rows = await em.findAll(entities.ApiKeyEntity, { orderBy: { createdAt: 'desc', id: 'asc' } });
       return rows.map(keyOfColumns);
     });
   }
 
   findKey(id: ApiKeyId): Promise<ApiKey | undefined> {
-    return this.#transaction(async (em, entities) => {
+    return this.#units.read(async (em, entities) => {
       const row = await em.findOne(entities.ApiKeyEntity, id);
       return row === null ? undefined : keyOfColumns(row);
     });
@@ -74,7 +67,7 @@ export class ApiKeyAdministration {
     { secretHash, now, overlapEndsAt }: KeyRotation,
     actor: Actor = SERVICE_ACTOR,
   ): Promise<Result<ApiKey, ApiKeyReason>> {
-    return this.#transaction(async (em, entities) => {
+    return this.#units.change(async (em, entities) => {
       const row = await lockKey(em, entities, id);
       if (row === null) return { ok: false, reason: 'key_not_found' };
       const key = keyOfColumns(row);
@@ -107,7 +100,7 @@ export class ApiKeyAdministration {
 
   /** Records the event if the key changed. */
   #change(id: ApiKeyId, event: KeyEvent, change: (row: KeyColumns) => void): Promise<ApiKey | undefined> {
-    return this.#transaction(async (em, entities) => {
+    return this.#units.change(async (em, entities) => {
       const row = await lockKey(em, entities, id);
       if (row === null) return undefined;
       const before = keyOfColumns(row);
@@ -118,17 +111,9 @@ export class ApiKeyAdministration {
       return after;
     });
   }
-
-  /** Each transaction may run on another server, the one that then takes writes. */
-  async #transaction<Value>(work: (em: EntityManager, entities: Entities) => Promise<Value>): Promise<Value> {
-    const [{ withOrm }, entities] = await Promise.all([import('../schema/orm.ts'), import('../schema/entities.ts')]);
-    return withOrm(this.#database, { statementTimeoutMs: TIMEOUTS_MS.keyAdministration }, (orm) =>
-      orm.em.fork().transactional((em) => work(em, entities)),
-    );
-  }
 }
 
-export const createKeyAdministration = (database: Database): ApiKeyAdministration => new ApiKeyAdministration(database);
+export const createKeyAdministration = (units: UnitsOfWork): ApiKeyAdministration => new ApiKeyAdministration(units);
 
 interface KeyEvent {
   readonly action: KeyEventAction;

@@ -1,76 +1,66 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { MigrationObject } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
-import type pg from 'pg';
-import type { Database } from '../database/database.ts';
-import { HUNG, reportOf, toStorageError } from '../database/errors.ts';
-import { connectionConfig } from '../database/servers.ts';
-import { LONG_SESSION, type SessionSettings, setSession } from '../database/session.ts';
-import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from '../database/timeouts.ts';
+import { PostgresDialect, type PostgresPoolClient } from 'kysely';
+import pg from 'pg';
 import * as entities from './entities.ts';
 import { MIGRATIONS_TABLE } from './migration-names.ts';
 
-/** The ORM's maximum of connections: for a migration's turn, its transaction, and statements outside of a transaction. */
-const POOL_SIZE = 3;
+const lent = new AsyncLocalStorage<pg.ClientBase>();
 
-interface OrmOptions {
-  /** The timeout of statements on the server, in milliseconds; 0 is none. */
-  readonly statementTimeoutMs: number;
-  /** The schema of the tables, if they are migrated; otherwise the session's `search_path` finds them. */
-  readonly schema?: string;
-  readonly migrations?: MigrationObject[];
+/** Runs work of MikroORM on a connection that the pool has lent for it: all of its statements, one after the other. */
+export const onConnection = <Value>(client: pg.ClientBase, work: () => Promise<Value>): Promise<Value> =>
+  lent.run(client, work);
+
+/** MikroORM parses times itself. Those of its table of migrations have microseconds, which the pool's parser refuses. */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number) =>
+    oid === pg.types.builtins.TIMESTAMPTZ ? (text: string) => text : pg.types.getTypeParser(oid, 'text'),
+};
+
+function connectionOf(client: pg.ClientBase | undefined): PostgresPoolClient {
+  if (client === undefined) throw new Error('MikroORM is used outside of onConnection');
+  const query = (text: string, values: unknown[]) => client.query({ text, values, types: TYPES });
+  return { query, release: () => {} } as unknown as PostgresPoolClient; // nothing uses its overload for cursors
+}
+
+/** Kysely's dialect, by which MikroORM speaks to the database: its pool gives the connection that was lent. */
+const DIALECT = new PostgresDialect({
+  pool: { options: {}, connect: async () => connectionOf(lent.getStore()), end: async () => {} },
+});
+
+/** What the migrator needs to know. */
+interface MigratorOptions {
+  /** The name of the database of the lent connection: the migrator creates a database that it does not find. */
+  readonly dbName: string;
+  /** The schema of the tables. */
+  readonly schema: string;
+  readonly migrations: MigrationObject[];
 }
 
 /**
- * Runs work with an ORM of its own, for the server that takes writes.
- *
- * @throws StorageUnavailableError, and any other error of the work
+ * MikroORM without connections of its own: whatever reaches the database runs within {@link onConnection}. There is nothing
+ * to close.
  */
-export async function withOrm<Value>(
-  database: Database,
-  options: OrmOptions,
-  work: (orm: MikroORM) => Promise<Value>,
-): Promise<Value> {
-  let isConnectionLost = false;
-  const { timeouts } = database;
-  const orm = createOrm(await database.locate(), timeouts, options, async (client, session) => {
-    client.on('error', () => {
-      isConnectionLost = true;
-    });
-    await withDeadline(setSession(client, session), timeouts.session, HUNG);
-  });
-  try {
-    return await work(orm);
-  } catch (error) {
-    // If no connection could be opened, the ORM throws a plain error, as our own code might.
-    if (reportOf(error) === undefined && !isConnectionLost) await database.locate();
-    throw toStorageError(error, isConnectionLost);
-  } finally {
-    const closed = withDeadline(orm.close(), TIMEOUTS_MS.end, HUNG).catch(() => {});
-    if (!isConnectionLost) await closed; // the ORM waits for ever for a transaction whose connection was lost
-  }
-}
-
-function createOrm(
-  url: string,
-  timeouts: ResponseTimeouts,
-  { statementTimeoutMs, schema, migrations = [] }: OrmOptions,
-  prepare: (client: pg.ClientBase, session: SessionSettings) => Promise<void>,
-): MikroORM {
-  const session = { ...LONG_SESSION, statement_timeout: String(statementTimeoutMs) };
+export function createOrm(migrator?: MigratorOptions): MikroORM {
   return new MikroORM({
-    clientUrl: url,
-    driverOptions: {
-      ...connectionConfig(url, timeouts),
-      onConnect: (client: pg.ClientBase) => prepare(client, session),
-      // The server's own timeout comes first; this one is for a server that hangs.
-      ...(statementTimeoutMs > 0 && { query_timeout: statementTimeoutMs + 2_000 }),
-    },
-    pool: { min: 0, max: POOL_SIZE },
+    dbName: migrator?.dbName ?? 'lent', // must be given; only the migrator uses it
+    ensureDatabase: false,
+    driverOptions: DIALECT,
     entities: Object.values(entities),
-    ...(schema !== undefined && { schema }),
-    extensions: [Migrator],
-    migrations: { tableName: MIGRATIONS_TABLE, migrationsList: migrations, snapshot: false, silent: true },
+    ...(migrator && {
+      schema: migrator.schema,
+      extensions: [Migrator],
+      migrations: {
+        tableName: MIGRATIONS_TABLE,
+        migrationsList: migrator.migrations,
+        snapshot: false,
+        silent: true,
+        // No transaction around all, in which no index could be built concurrently; each migration has its own.
+        allOrNothing: false,
+      },
+    }),
     forceUtcTimezone: true,
   });
 }

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Constructor } from '@mikro-orm/core';
 import type { Migration } from '@mikro-orm/migrations';
-import type { MikroORM } from '@mikro-orm/postgresql';
 import { StorageUnavailableError } from '@petstore/domain';
+import pg from 'pg';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { Database } from '../database/database.ts';
 import { codeOf, SQLSTATE } from '../database/errors.ts';
 import type { MigrationName } from './migration-names.ts';
 import { InitialSchema } from './migrations/0001-initial-schema.ts';
-import { withOrm } from './orm.ts';
+import { createOrm, onConnection } from './orm.ts';
 
 /**
  * A migration. It takes effect while servers of the previous release still run, so it must not change what they use.
@@ -17,7 +17,7 @@ import { withOrm } from './orm.ts';
  * Since it may have failed half-way before, it begins by removing the remains.
  */
 interface PetstoreMigration {
-  readonly class: Constructor<Migration>;
+  readonly class: Constructor<Migration & Pick<Migration, 'up'>>;
   /**
    * The last migration of the oldest release that works on the migrated schema. The database stores it for releases that do
    * not know this migration.
@@ -61,9 +61,16 @@ export async function runMigrations(
   schema: string,
   { migrations = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS }: RunOptions = {},
 ): Promise<void> {
-  const list = Object.entries(migrations).map(([name, migration]) => ({ name, ...migration }));
-  await withOrm(database, { statementTimeoutMs: 0, schema, migrations: list }, (orm) =>
-    inTurn(orm, () => applyPending(orm, list, lockPatienceMs)),
+  await database.withLongSession({ forWrites: true }, (client) =>
+    inTurn(client, async () => {
+      const list = Object.entries(migrations).map(([name, migration]) => ({ name, class: recorded(name, migration) }));
+      const { migrator } = createOrm({ dbName: client.database ?? '', schema, migrations: list });
+      await onConnection(client, async () => {
+        for (const { name } of await migrator.getPending()) {
+          await retryingLocks(name, lockPatienceMs, async () => void (await migrator.up({ migrations: [name] })));
+        }
+      });
+    }),
   );
 }
 
@@ -71,53 +78,36 @@ export async function runMigrations(
  * Runs work while no other process does. A waiting process holds no snapshot, because an index is built concurrently only
  * after all older snapshots have ended.
  */
-async function inTurn(orm: MikroORM, work: () => Promise<void>): Promise<void> {
-  const attempt = () =>
-    orm.em.fork().transactional(async (em) => {
-      const rows = await em.execute('select pg_try_advisory_xact_lock(?) as locked', [ADVISORY_LOCKS.migrations]);
-      const isLocked: unknown = rows[0]?.['locked'];
-      if (isLocked === true) await work();
-      return isLocked;
-    });
-  while ((await attempt()) !== true) await sleep(TURN_POLL_MS);
-}
-
-interface NamedMigration extends PetstoreMigration {
-  readonly name: string;
-}
-
-async function applyPending(
-  orm: MikroORM,
-  migrations: readonly NamedMigration[],
-  lockPatienceMs: number,
-): Promise<void> {
-  const pending = new Set((await orm.migrator.getPending()).map(({ name }) => name));
-  for (const migration of migrations) {
-    const { name, class: MigrationClass } = migration;
-    if (!pending.has(name)) continue;
-    if (!new MigrationClass(orm.em.getDriver(), orm.config).isTransactional()) {
-      await recordCompatibility(orm.em.fork(), migration);
-      await orm.migrator.up({ migrations: [name] });
-      continue;
-    }
-    await retryingLocks(name, lockPatienceMs, () =>
-      orm.em.fork().transactional(async (em) => {
-        await em.execute(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
-        const transaction = em.getTransactionContext();
-        if (transaction === undefined) throw new Error('a migration runs in a transaction');
-        await orm.migrator.up({ migrations: [name], transaction });
-        await recordCompatibility(em, migration);
-      }),
-    );
+async function inTurn(client: pg.Client, work: () => Promise<void>): Promise<void> {
+  const lock = [ADVISORY_LOCKS.migrations];
+  const tryLock = async () =>
+    (await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1::bigint) as locked', lock)).rows[0]
+      ?.locked;
+  while ((await tryLock()) !== true) await sleep(TURN_POLL_MS);
+  try {
+    await work();
+  } finally {
+    // Otherwise a pooler might keep the session, and the lock with it.
+    await client.query('select pg_advisory_unlock($1::bigint)', lock).catch(() => {});
   }
 }
 
-/** Records which releases may continue, for those that do not know the migration. */
-const recordCompatibility = (em: MikroORM['em'], migration: NamedMigration): Promise<unknown> =>
-  em.execute('insert into schema_releases (migration, oldest_release) values (?, ?) on conflict do nothing', [
-    migration.name,
-    migration.oldestCompatibleMigration,
-  ]);
+/**
+ * A migration that also records which releases may continue, for those that do not know it. If it runs in a transaction, it
+ * waits for locks no longer than {@link LOCK_TIMEOUT_MS}.
+ */
+function recorded(name: string, { class: MigrationClass, oldestCompatibleMigration }: PetstoreMigration) {
+  const values = [name, oldestCompatibleMigration].map(pg.escapeLiteral).join(', ');
+  return class extends MigrationClass {
+    override getQueries() {
+      return [
+        ...(this.isTransactional() ? [`set local lock_timeout = ${LOCK_TIMEOUT_MS}`] : []),
+        ...super.getQueries(),
+        `insert into schema_releases (migration, oldest_release) values (${values}) on conflict do nothing`,
+      ];
+    }
+  };
+}
 
 /** @throws StorageUnavailableError if a lock cannot be acquired within `patienceMs` */
 async function retryingLocks(name: string, patienceMs: number, work: () => Promise<void>): Promise<void> {

@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { generateApiKeyId, petId } from '@petstore/domain';
+import { PATIENTLY } from '@petstore/testing';
+import pg from 'pg';
+import { expect, test, vi } from 'vitest';
+import { Database } from '../src/database/database.ts';
+import { createUnitsOfWork } from '../src/schema/units-of-work.ts';
+import { NOW, useTestStore } from './support.ts';
+
+const store = useTestStore();
+
+test('units of work open no connection beside those of requests', async () => {
+  const { keyAdministration } = store.persistence;
+  const id = generateApiKeyId(randomBytes);
+  const key = { id, name: '', kind: 'external', readOnly: false, plan: { name: 'free' }, createdAt: NOW } as const;
+  await keyAdministration.createKey(key, randomBytes(32));
+  const stranger = new pg.Client(store.url);
+  await stranger.connect();
+  await stranger.query('begin; select from api_keys for update');
+  const revoked = keyAdministration.revokeKey(id, NOW);
+  const findWaits = async () => {
+    const { rows } = await store.query(
+      `select coalesce(wait_event_type, '') from pg_stat_activity
+       where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    );
+    return rows.flat().sort();
+  };
+  await vi.waitFor(async () => expect(await findWaits()).toContain('Lock'), PATIENTLY);
+  expect(await findWaits()).toEqual(['Client', 'Client', 'Lock']); // the stranger, and the one that watches the server
+  await stranger.end();
+  expect(await revoked).toMatchObject({ id, revokedAt: NOW });
+});
+
+test('MikroORM is built once, and each unit of work has an identity map of its own', async () => {
+  const database = new Database({ databaseUrl: store.url });
+  const units = createUnitsOfWork(database);
+  const [first, second] = await Promise.all([units.read(async (em) => em), units.change(async (em) => em)]);
+  expect(second.config).toBe(first.config);
+  expect(second.getUnitOfWork()).not.toBe(first.getUnitOfWork());
+  await database.close();
+});
+
+test('a unit of work that fails changes nothing, and its connection serves the next one', async () => {
+  const database = new Database({ databaseUrl: store.url, connections: 1 });
+  const units = createUnitsOfWork(database);
+  const insert = (...names: readonly string[]) =>
+    units.change(async (em, { PetEntity }) => {
+      for (const [id, name] of names.entries()) {
+        em.create(PetEntity, { id: petId(BigInt(id)), name });
+        await em.flush();
+      }
+      const [row] = await em.execute<{ pid: number }[]>('select pg_backend_pid() as pid');
+      return row?.pid;
+    });
+  const pid = await insert();
+  await expect(insert('Rex', '')).rejects.toMatchObject({ constraint: 'pets_name_check' });
+  expect(await store.persistence.pets.countPets()).toBe(0);
+  expect(await insert('Rex')).toBe(pid);
+  expect(await store.persistence.pets.countPets()).toBe(1);
+  await database.close();
+});
