@@ -102,7 +102,7 @@ export default {
         'cli-stays-offline',
         'apps/cli',
         ['packages/domain', 'packages/rate-limit', 'packages/persistence', 'packages/runtime'],
-        'The command line works on the database and Redis, not through the web server (see check-calls-as-callers-do). Exports have the JSON of the API.',
+        'The command line works on the database and Redis, not through the web server. Exports have the JSON of the API.',
       ),
       to: {
         path: ALL,
@@ -111,15 +111,6 @@ export default {
           '^packages/api/src/rest/order-json[.]ts$',
         ],
       },
-      from: { path: rooms('apps/cli'), pathNot: '^apps/cli/src/check/' },
-    },
-    {
-      name: 'check-calls-as-callers-do',
-      comment:
-        'It shows what an installation does for its callers, who have the client and nothing that is behind the server.',
-      severity: 'error',
-      from: { path: '^apps/cli/src/check/' },
-      to: { path: ALL, pathNot: rooms('apps/cli', 'packages/client', 'packages/rate-limit') },
     },
     {
       name: 'testing-only-from-tests',

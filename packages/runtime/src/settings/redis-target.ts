@@ -41,39 +41,10 @@ const SENTINEL_PORT = 26379;
  * @returns `undefined` if the text is none of these
  */
 export function parseRedisTarget(text: string): RedisTarget | undefined {
-  const target = parseLocation(text.replace(PARAMETERS, ''));
-  return target && parametersOf(text).length > 0 ? { ...target, tls: 'unverified' } : target;
-}
-
-/** The parameters of a URL, or of each of several. */
-const PARAMETERS = /\?[^,#]*/g;
-
-const parametersOf = (text: string): readonly string[] =>
-  (text.match(PARAMETERS) ?? []).flatMap((query) => query.slice(1).split('&')).filter(Boolean);
-
-/**
- * Finds a parameter that is not understood. Passing over it could mean to trust more, or less, than the operator wants.
- *
- * @returns a clause for a message, which contains no part of the URL except the name of a parameter
- */
-export function findRedisUrlProblem(text: string): string | undefined {
-  const parameters = parametersOf(text);
-  // A question mark in a password ends the part that names the host.
-  if (parameters.some((parameter) => parameter.includes('@'))) {
-    return 'it contains an @ after a question mark; in a user or password / ? # must be written as %2F %3F %23';
-  }
-  const unknown = parameters.find((parameter) => !parameter.startsWith('tls_verify='));
-  if (unknown !== undefined) {
-    const [, name = 'without a value'] = /^(\w{1,40})=/.exec(unknown) ?? [];
-    return `its parameter ${name} is unknown; the only parameter is tls_verify=none`;
-  }
-  if (parameters.some((parameter) => parameter !== 'tls_verify=none')) {
-    return 'its tls_verify must be none; without it, certificates are verified';
-  }
-  if (parameters.length > 0 && !text.startsWith('rediss')) {
-    return 'its tls_verify has no effect without TLS; use rediss: instead of redis:, or remove it';
-  }
-  return undefined;
+  const location = text.replaceAll(/\?tls_verify=none(?=,|$)/g, '');
+  const target = parseLocation(location);
+  if (target === undefined || location === text) return target;
+  return target.tls ? { ...target, tls: 'unverified' } : undefined; // without TLS it would have no effect
 }
 
 function parseLocation(text: string): RedisTarget | undefined {

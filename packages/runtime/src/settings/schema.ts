@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DATABASE_URL_FORM, parseDatabaseUrl } from './database-url.ts';
-import { findRedisUrlProblem, parseRedisTarget } from './redis-target.ts';
+import { parseRedisTarget } from './redis-target.ts';
 import * as values from './values.ts';
 
 /** The description of a setting in messages and in docs/settings.md. */
@@ -76,27 +76,17 @@ export const settingsSchema = z.object({
       'size of the connection pool for requests. If PostgreSQL allows fewer connections, requests wait for a free one, ' +
       'and the log says so once',
   }),
-  redis: setting(
-    'REDIS_URL',
-    z
-      .string()
-      .superRefine((text, context) => {
-        const message = findRedisUrlProblem(text);
-        if (message !== undefined) context.addIssue({ code: 'custom', message });
-      })
-      .pipe(values.parsedBy(parseRedisTarget))
-      .optional(),
-    {
-      mustBe:
-        'redis://user:password@host:6379/0 (rediss:// for TLS; / ? # in a password as %2F %3F %23), several ' +
-        'without /0, comma-separated, for a cluster, or redis+sentinel://host:26379,host:26379/master-name',
-      meaning: 'Redis, Redis Cluster or Sentinels: [URLs, TLS, permissions](operations.md#redis)',
-      unset:
-        "without `DATABASE_URL` the machine's Redis or Valkey, run below `DATA_DIR` until the server ends, for evaluation; " +
-        'otherwise, or if the machine has none, limits in the process',
-      isSecret: true,
-    },
-  ),
+  redis: setting('REDIS_URL', values.parsedBy(parseRedisTarget).optional(), {
+    mustBe:
+      'redis://user:password@host:6379/0 (rediss:// for TLS, of any certificate with ?tls_verify=none at the end; / ? # in ' +
+      'a password as %2F %3F %23), several without /0, comma-separated, for a cluster, or ' +
+      'redis+sentinel://host:26379,host:26379/master-name',
+    meaning: 'Redis, Redis Cluster or Sentinels: [URLs, TLS, permissions](operations.md#redis)',
+    unset:
+      "without `DATABASE_URL` the machine's Redis or Valkey, run below `DATA_DIR` until the server ends, for evaluation; " +
+      'otherwise, or if the machine has none, limits in the process',
+    isSecret: true,
+  }),
   redisPrefix: setting(
     'REDIS_PREFIX',
     z
