@@ -18,6 +18,12 @@ let nextId = 1n;
 
 const AT = new Date('2026-07-08T09:10:11.120Z');
 
+/** Imported so. */
+const shippedBeforePlaced = (id: bigint): Order => ({
+  ...shippedOrder(id),
+  placedAt: new Date('2026-03-06T00:00:00Z'),
+});
+
 /** The compiler asks for each. */
 const IS_COMMAND = { cancel: true, ship: true, complete: true } satisfies Record<OrderCommand, true>;
 const COMMANDS = Object.keys(IS_COMMAND) as OrderCommand[]; // its keys are no others
@@ -31,7 +37,7 @@ async function stored(make: (id: bigint) => Order): Promise<Order> {
 test.each(COMMANDS)(
   '%s is applied to the orders that the domain says, and to no other, by any clock',
   async (command) => {
-    for (const make of [pendingOrder, shippedOrder, completedOrder, cancelledOrder]) {
+    for (const make of [pendingOrder, shippedOrder, shippedBeforePlaced, completedOrder, cancelledOrder]) {
       for (const at of [AT, new Date(0)]) {
         const order = await stored(make);
         const decision = decideOrder(order, command, at);
@@ -132,6 +138,13 @@ describe('commands given at once', () => {
     const winners = transitions.filter(({ applied }) => applied);
     expect(winners).toHaveLength(1);
     for (const { order: seen } of transitions) expect(seen).toEqual(winners[0]?.order);
+  });
+
+  test('for one order, of which the second applies after the first, are both applied', async () => {
+    const order = await stored(pendingOrder);
+    const [shipped, completed] = await Promise.all([applyAll([order.id], 'ship'), applyAll([order.id], 'complete')]);
+    expect(shipped).toMatchObject([{ applied: true, order: { status: 'shipped', complete: false } }]);
+    expect(completed).toMatchObject([{ applied: true, order: { status: 'shipped', complete: true } }]);
   });
 
   test('for an order that is placed while others ask for it in vain find it', async () => {

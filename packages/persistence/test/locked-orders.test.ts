@@ -94,6 +94,45 @@ describe('while another transaction holds orders locked', () => {
   });
 });
 
+describe('an order that changes after the statement has begun', () => {
+  beforeEach(() =>
+    store.query(
+      `create function pause() returns trigger language plpgsql as $$ begin
+         if old.id = 1 then perform pg_sleep(0.3); end if;
+         return new;
+       end $$;
+       create trigger pause before update on orders for each row execute function pause()`,
+    ),
+  );
+  afterEach(() => store.query('drop trigger pause on orders; drop function pause'));
+
+  test.each([
+    [`quantity = 5`, { applied: true, order: { status: 'cancelled', quantity: 5 } }],
+    [`status = 'shipped', shipped_at = now()`, { applied: false, order: { status: 'shipped' } }],
+  ])('is found as it then is (%s)', async (change, transition) => {
+    const [first = orderId(0n), second = orderId(0n)] = await storeOrders(2);
+    const cancelling = Promise.all([cancel(first), cancel(second)]); // one statement, which pauses between the two
+    await expect
+      .poll(() =>
+        store.query(`select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`),
+      )
+      .toMatchObject({ rowCount: 1 });
+    await store.query(`update orders set ${change} where id = ${second}`);
+    expect(await cancelling).toMatchObject([{ applied: true }, transition]);
+    const { rows } = await store.query(
+      `select order_id, quantity from order_events where type = 'order.cancelled' order by id`,
+    );
+    expect(rows).toEqual(
+      transition.applied
+        ? [
+            ['1', '1'],
+            ['2', '5'],
+          ]
+        : [['1', '1']],
+    );
+  });
+});
+
 test('no caller waits until all orders are unlocked, however many ask, and others are served', async () => {
   const ids = await storeOrders(60);
   await using persistence = openPersistence({ databaseUrl: store.url, connections: 3 });
