@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAuthenticator } from '@petstore/api';
-import { type ApiKeyId, type Clock, SERVICE_ACTOR } from '@petstore/domain';
+import type { ApiKeyId, Clock } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { createReference } from '@petstore/reference';
 import { claimDataFolder, readCommit } from '@petstore/runtime';
@@ -28,6 +28,7 @@ import { createLogger, logLibraryOutput } from './operations/logger.ts';
 import { Metrics } from './operations/metrics.ts';
 import { openLimiter } from './operations/open-limiter.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
+import { createBanRecorder } from './operations/record-bans.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
 import { addDatabaseMetrics, addHealthMetrics, addHttpMetrics, addLimitMetrics } from './operations/state-metrics.ts';
@@ -104,9 +105,7 @@ export async function startServer(
   const { apiKeys, pets, events, audit, migrations, sequences } = persistence;
   const onBackgroundError = (err: unknown) => logger.error({ err }, 'a background task failed');
   const authenticator = createAuthenticator({ apiKeys, clock, monotonicNowMs, onBackgroundError });
-  const onBan = (keyId: ApiKeyId) => {
-    audit.recordBan({ action: 'ban.set', at: clock(), actor: SERVICE_ACTOR, keyId }).catch(onBackgroundError);
-  };
+  const onBan = createBanRecorder({ audit, clock, logger }, resources);
   const redisSettings = { ...settings, redis: backends.redis };
   const limits = openLimiter(redisSettings, { logger, metrics, clock, onBan }, resources);
   const onKeyChanged = (id: ApiKeyId) => authenticator.forget(id);

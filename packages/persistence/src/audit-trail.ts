@@ -23,7 +23,10 @@ const RECORD = prepareStatement<never>(
   'insert into key_events (action, at, actor, key_id) values ($1, $2, $3, $4)',
 );
 
-/** Ids descend as times do, so that each table is read from its end, and no further than needed. */
+/**
+ * Ids descend as times do, except those of bans that waited for PostgreSQL, so that each table is read from its end, and no
+ * further than needed.
+ */
 const READ = `
   select at, action, order_id, key_id, actor, request_id, read_only from (
     (select id, at, type as action, order_id, substring(actor from '^key:(.*)$') as key_id, actor, request_id, null::boolean as read_only
