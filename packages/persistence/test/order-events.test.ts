@@ -153,7 +153,7 @@ describe('followers, and who reads pages, miss nothing', () => {
   test.each([1, 2])('while ten writers commit in any order, or roll back, seed %i', async (seed) => {
     await using other = openPersistence({ databaseUrl: store.url });
     const LAST = 1_000n;
-    /** All ids, by subscriptions of some batches each. */
+    /** All ids, by followers that leave after some batches each. */
     const follow = async (persistence: Persistence, batchesEach: number) => {
       const seen: OrderEvent[] = [];
       while (seen.at(-1)?.order.id !== LAST) {

@@ -60,6 +60,6 @@ function openChannels(
     else onEvents();
   });
   return () => {
-    publisher.publish(channels.orderEvents, '').catch(() => {}); // other processes poll
+    publisher.publish(channels.orderEvents, '').catch(() => {}); // other processes look by the clock
   };
 }
