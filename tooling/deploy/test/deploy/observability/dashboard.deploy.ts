@@ -5,12 +5,11 @@ import { createPetstoreClient } from '@petstore/client';
 import { openPersistence } from '@petstore/persistence';
 import { KEYS, prepareServerDatabase } from '@petstore/server/test-support/database';
 import { ROOT } from '@petstore/server/test-support/documentation';
-import { startServer } from '@petstore/server/test-support/spawned-server';
+import { bearer, startServer } from '@petstore/server/test-support/spawned-server';
 import { PATIENCE_MS, startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ALERT_RULES_FILE, ALERTS, PANEL_QUERIES } from '../../observability/support/committed-files.ts';
 import { promtool, startPrometheus, type TestPrometheus } from './support/prometheus.ts';
-import { startTraffic } from './support/watched-server.ts';
 
 /** The prometheus.yml of docs/operations.md, with the address of the test's server. */
 function documentedConfig(target: string): string {
@@ -22,6 +21,34 @@ function documentedConfig(target: string): string {
     .replace('15s', '1s');
   expect(here).toContain(target);
   return `global: { evaluation_interval: 1s }\n${here}`;
+}
+
+/** Sends requests such as callers send, and a few that are refused, until it is disposed of. */
+function startTraffic(url: string): AsyncDisposable {
+  const stop = new AbortController();
+  const client = createPetstoreClient({ baseUrl: url, apiKey: KEYS.internal.text });
+  const get = async (path: string, key?: string) => {
+    const response = await fetch(url + path, key === undefined ? {} : { headers: bearer(key) });
+    await response.arrayBuffer();
+  };
+  const sending = (async () => {
+    while (!stop.signal.aborted) {
+      const { id } = await client.orders.place.mutate({ petId: 7n, quantity: 1 });
+      await client.orders.get.query({ orderId: id });
+      await client.orders.cancel.mutate({ orderId: id });
+      for (const path of ['/v1/store/orders', '/v2/store/orders?limit=5', '/v1/pets/1', '/v1/nothing']) {
+        await get(path, KEYS.unlimited.text);
+      }
+      await get('/v1/store/orders');
+      await sleep(50);
+    }
+  })();
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await sending;
+    },
+  };
 }
 
 const resources = new AsyncDisposableStack();

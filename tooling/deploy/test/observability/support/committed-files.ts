@@ -4,10 +4,12 @@ import { ROOT } from '@petstore/server/test-support/documentation';
 import { parse } from 'yaml';
 
 export const ALERT_RULES_FILE = join(ROOT, 'deploy/observability/petstore-alerts.yaml');
+/** How the rules are tested, in the notation of promtool. */
+export const ALERT_CASES_FILE = join(ROOT, 'deploy/observability/petstore-alerts.test.yaml');
 const DASHBOARD_FILE = join(ROOT, 'deploy/observability/grafana-dashboard.json');
 
 /** `page`: callers notice, so an operator has to act now. `ticket`: an operator has to act within a day or two. */
-export type Severity = 'page' | 'ticket';
+type Severity = 'page' | 'ticket';
 
 /** A rule of {@link ALERT_RULES_FILE}, as Prometheus reads it. */
 interface Alert {

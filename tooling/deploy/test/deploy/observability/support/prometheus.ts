@@ -1,13 +1,9 @@
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
 import { vi } from 'vitest';
-import { ALERT_RULES_FILE, ALERTS } from '../../../observability/support/committed-files.ts';
-import { extrapolate, type InputSeries, nameOf, type Timeline } from './extrapolate.ts';
-import type { Span } from './fault-recordings.ts';
 
 /** The test command unpacks the programs of Prometheus here if the machine has none. */
 const UNPACKED = join(import.meta.dirname, '../../../../../../node_modules/.cache/prometheus/usr/bin');
@@ -22,104 +18,6 @@ function findProgram(name: 'promtool' | 'prometheus'): string {
 export function promtool(args: readonly string[], input?: string): string {
   return execFileSync(findProgram('promtool'), args, { encoding: 'utf8', input, stdio: ['pipe', 'pipe', 'pipe'] });
 }
-
-/** An alert as its receiver sees it. */
-interface RaisedAlert {
-  readonly name: string;
-  readonly severity: string;
-  readonly summary: string;
-  readonly description: string;
-}
-
-const EXPRESSIONS = ALERTS.map(({ expr }) => expr).join('\n');
-const NAMES = new Set(EXPRESSIONS.match(/\w+/g));
-const BOUNDS = Array.from(EXPRESSIONS.matchAll(/\ble=~?"(.*?)"/g), ([, bound]) => new RegExp(`^(?:${bound})$`));
-
-/** Whether a rule reads the series. Of a histogram, rules read one or two buckets. */
-function isRead(series: string): boolean {
-  const bound = /[{,]le="([^"]+)"/.exec(series)?.[1];
-  return NAMES.has(nameOf(series)) && (bound === undefined || BOUNDS.some((each) => each.test(bound)));
-}
-
-/** What the rules have raised. */
-interface Evaluation {
-  /** For each span, the names and severities of the alerts that were raised at any moment of it. */
-  readonly raised: readonly (readonly string[])[];
-  /** The wanted alerts. */
-  readonly texts: readonly RaisedAlert[];
-}
-
-/**
- * Lets promtool evaluate the rules once a minute. Its test expects no alert, so it reports all that are raised.
- *
- * @param wanted the alert whose texts are wanted. @default none
- * @param stored how Prometheus changes series when it stores them. @default not at all, as Prometheus 2
- */
-export async function evaluateRules(
-  timelines: readonly Timeline[],
-  spans: readonly Span[],
-  wanted?: { readonly name: string; readonly atMinute: number },
-  stored: (series: readonly InputSeries[]) => readonly InputSeries[] = (series) => series,
-): Promise<Evaluation> {
-  using folder = createTemporaryFolder();
-  const file = join(folder.path, 'test.yaml');
-  const queries = spans.map(({ from, to }) => ({
-    expr: `count by (alertname, severity) (count_over_time(ALERTS{alertstate="firing"}[${to - from}m]))`,
-    eval_time: duration(to),
-    exp_samples: [],
-  }));
-  const alerts = wanted ? [{ alertname: wanted.name, eval_time: duration(wanted.atMinute), exp_alerts: [] }] : [];
-  const test = {
-    interval: '1m',
-    input_series: stored(extrapolate(timelines, isRead)),
-    promql_expr_test: queries,
-    alert_rule_test: alerts,
-  };
-  const tests = { rule_files: [ALERT_RULES_FILE], evaluation_interval: '1m', tests: [test] };
-  // JSON is YAML, and is written faster.
-  writeFileSync(file, JSON.stringify(tests));
-  const output = await failureOf(['test', 'rules', file]);
-  return {
-    raised: queries.map(({ expr, eval_time: at }) => raisedIn(output, expr, at)),
-    texts: textsIn(output, wanted?.name ?? ''),
-  };
-}
-
-/** A duration in Prometheus' notation: 90 minutes are `1h30m`. */
-const duration = (minutes: number): string =>
-  `${Math.floor(minutes / 60)}h${minutes % 60}m`.replace(/^0h/, '').replace(/h0m$/, 'h');
-
-/** @returns promtool's report if the test fails, else nothing */
-const failureOf = (args: readonly string[]): Promise<string> =>
-  promisify(execFile)(findProgram('promtool'), args, { encoding: 'utf8' }).then(
-    () => '',
-    ({ stdout, stderr }: { stdout: string; stderr: string }) => {
-      if (/^ *got:/m.test(stderr + stdout)) return stderr + stdout;
-      throw new Error(`promtool failed: ${stderr}${stdout}`);
-    },
-  );
-
-function raisedIn(output: string, expression: string, at: string): readonly string[] {
-  const [, rest] = output.split(`expr: ${JSON.stringify(expression)}, time: ${at},`);
-  if (rest === undefined) return []; // as expected
-  const [, got = ''] = /^ *got: (.*)$/m.exec(rest) ?? [];
-  const raised = Array.from(got.matchAll(/\{alertname="(\w+)", severity="(\w+)"\}/g), ([, ...names]) =>
-    names.join(' '),
-  );
-  if (raised.length === 0) throw new Error(`This is not what promtool usually says: ${output}`);
-  return raised;
-}
-
-const textsIn = (output: string, name: string): readonly RaisedAlert[] =>
-  Array.from(output.matchAll(/Labels:\{(.*)\}\n *Annotations:\{(.*)\}/g), ([, labels = '', annotations = '']) => ({
-    name,
-    severity: labelIn('severity', labels),
-    summary: labelIn('summary', annotations),
-    description: labelIn('description', annotations),
-  }));
-
-const labelIn = (label: string, labels: string): string =>
-  new RegExp(`\\b${label}="((?:[^"\\\\]|\\\\.)*)"`).exec(labels)?.[1] ?? '';
 
 interface QueryResult {
   readonly metric: Readonly<Record<string, string>>;
