@@ -1,7 +1,10 @@
 import type {
   Ban,
   BannedDecision,
+  DecisionPlace,
   LastKnownStatus,
+  LimiterObserver,
+  RateLimitDecision,
   RateLimitRefusal,
   RateLimitSnapshot,
   RateLimitStatus,
@@ -94,3 +97,15 @@ export const bringToPresent = (refusal: RateLimitRefusal, atMs: number): RateLim
   const later = { atMs, retryAfterSeconds: secondsUntil(refusal.retryAtMs, { ...refusal, atMs }) };
   return refusal.outcome === 'banned' ? { ...refusal, ...later, isNew: false } : { ...refusal, ...later };
 };
+
+/** Tells an observer of a check. */
+export function reportCheck(
+  observer: Pick<LimiterObserver, 'onDecision' | 'onBan'> | undefined,
+  place: DecisionPlace,
+  { name }: Subject,
+  decision: RateLimitDecision,
+): void {
+  observer?.onDecision(place);
+  if (decision.outcome !== 'banned' || !decision.isNew) return;
+  observer?.onBan({ subject: name, untilMs: decision.bannedUntilMs, level: decision.level });
+}

@@ -1,13 +1,12 @@
 import { advance, decide, newState, read, type State, statusAt } from './algorithm.ts';
-import { createRefusedDecision, lastKnownOf } from './decision.ts';
-import {
-  type LastKnownStatus,
-  type LimiterObserver,
-  type RateLimitDecision,
-  type RateLimiter,
-  type RateLimitRefusal,
-  type RateLimitSnapshot,
-  reportCheck,
+import { createRefusedDecision, lastKnownOf, reportCheck } from './decision.ts';
+import type {
+  LastKnownStatus,
+  LimiterObserver,
+  RateLimitDecision,
+  RateLimiter,
+  RateLimitRefusal,
+  RateLimitSnapshot,
 } from './rate-limiter.ts';
 import { assertCost, canEverFit, refusalsMaxOf, type Subject, shareOf } from './subject.ts';
 import { SubjectCache } from './subject-cache.ts';

@@ -123,15 +123,3 @@ export interface LimiterObserver {
   /** Redis has replied to a call, or the call was given up. */
   onRedisCall(durationMs: number): void;
 }
-
-/** Tells an observer of a check. */
-export function reportCheck(
-  observer: Pick<LimiterObserver, 'onDecision' | 'onBan'> | undefined,
-  place: DecisionPlace,
-  { name }: Subject,
-  decision: RateLimitDecision,
-): void {
-  observer?.onDecision(place);
-  if (decision.outcome !== 'banned' || !decision.isNew) return;
-  observer?.onBan({ subject: name, untilMs: decision.bannedUntilMs, level: decision.level });
-}

@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster, Redis } from 'ioredis';
 import { noteBan } from './bans.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
+import { reportCheck } from './decision.ts';
 import { DecisionMemory } from './decision-memory.ts';
 import { InProcessLimiter } from './in-process-limiter.ts';
-import {
-  type LastKnownStatus,
-  type LimiterObserver,
-  type RateLimitDecision,
-  type RateLimiter,
-  type RateLimitRefusal,
-  type RateLimitSnapshot,
-  reportCheck,
+import type {
+  LastKnownStatus,
+  LimiterObserver,
+  RateLimitDecision,
+  RateLimiter,
+  RateLimitRefusal,
+  RateLimitSnapshot,
 } from './rate-limiter.ts';
 import { RedisLimiter } from './redis-limiter.ts';
 import { assertCost, type Subject } from './subject.ts';

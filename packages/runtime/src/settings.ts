@@ -1,5 +1,5 @@
 // Separate from `index.ts`: a command that needs no settings does not load the validator behind these.
-export { isProduction, readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
+export { readSettings, readStorageSettings, SettingsError } from './settings/read-settings.ts';
 export {
   type SettingText,
   type SettingValues,

@@ -73,7 +73,7 @@ function readText(
 }
 
 /** NODE_ENV has no fixed list of values, so every common spelling is accepted. */
-export const isProduction = (environment: Environment): boolean =>
+const isProduction = (environment: Environment): boolean =>
   /^\s*prod(?:uction)?\s*$/i.test(environment['NODE_ENV'] ?? '');
 
 /** Conflicts between settings that are valid by themselves. `values` lacks settings that are invalid or not read. */
