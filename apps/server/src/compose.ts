@@ -31,7 +31,13 @@ import { schemaPreparer } from './operations/prepare-schema.ts';
 import { createBanRecorder } from './operations/record-bans.ts';
 import { renderSecurityText } from './operations/security-text.ts';
 import { printStartupMessage } from './operations/startup-message.ts';
-import { addDatabaseMetrics, addHealthMetrics, addHttpMetrics, addLimitMetrics } from './operations/state-metrics.ts';
+import {
+  addDatabaseMetrics,
+  addEventMetrics,
+  addHealthMetrics,
+  addHttpMetrics,
+  addLimitMetrics,
+} from './operations/state-metrics.ts';
 import { logChanges, logFewConnections, StorageWatch } from './operations/storage-watch.ts';
 import type { Settings } from './settings.ts';
 import { loadTracing } from './tracing/load-tracing.ts';
@@ -116,7 +122,7 @@ export async function startServer(
   };
   addLimitMetrics(registry, limits);
   const { eventsRetentionMs: retentionMs } = settings;
-  resources.defer(startEventCleanup({ events, retentionMs, clock, onError: onBackgroundError }));
+  addEventMetrics(registry, resources.use(startEventCleanup({ events, retentionMs, clock, logger })));
   let demoKeys: readonly DemoKey[] = []; // set before the storage is first up
   const prepareSchema = schemaPreparer({ migrations, sequences, mayMigrate: settings.migrate, logger });
   const storage = new StorageWatch({

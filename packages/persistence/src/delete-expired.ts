@@ -5,15 +5,23 @@ import { type PreparedStatement, prepareStatement } from './database/statement.t
 /** Deletes at most a thousand rows, which keeps each deletion short. @returns the number of rows, in one row */
 type DeletionStep = PreparedStatement<{ readonly count: bigint }>;
 
-/** The events that remain are consecutive. Nothing is deleted while another process deletes. */
-const DELETE_EVENTS: DeletionStep = prepareStatement(
+/**
+ * The events that remain are consecutive. Nothing is deleted while another process deletes. It begins behind what has been
+ * deleted: beside a long snapshot, which keeps the entries of deleted events in the index, it would read those each time.
+ *
+ * @internal exported for a test
+ */
+export const DELETE_EVENTS: DeletionStep = prepareStatement(
   'delete-expired-order-events',
-  `with turn as materialized (select id from order_events_deleted for update skip locked),
-     oldest as materialized (select id, at from order_events order by id limit 1000),
-     kept as (select min(id) as id from oldest where at >= $1),
+  `with turn as materialized (select through_id from order_events_deleted for update skip locked),
+     oldest as materialized (
+       select event.id, event.at from turn cross join lateral (
+         select id, at from order_events where order_events.id > turn.through_id order by order_events.id limit 1000
+       ) as event
+     ), kept as (select min(id) as id from oldest where at >= $1),
      deleted as (
        delete from order_events
-       where id in (select oldest.id from oldest, kept, turn where kept.id is null or oldest.id < kept.id)
+       where id = any (array(select oldest.id from oldest, kept where kept.id is null or oldest.id < kept.id))
        returning id, at
      ), latest as (
        select id, at from deleted order by id desc limit 1
@@ -23,6 +31,31 @@ const DELETE_EVENTS: DeletionStep = prepareStatement(
      )
    select count(*) from deleted`,
 );
+
+/** Events that were committed after later ones had been deleted: an import draws ids long before it commits. */
+const DELETE_LATE_EVENTS: DeletionStep = prepareStatement(
+  'delete-late-order-events',
+  `with deleted as (
+     delete from order_events where id = any (array(
+       select id from order_events
+       where id <= (select through_id from order_events_deleted) and at < $1
+       order by id limit 1000
+     ))
+     returning 1
+   )
+   select count(*) from deleted`,
+);
+
+const FIND_OLDEST_EVENT = prepareStatement<{ readonly at: Date }>(
+  'find-oldest-order-event',
+  `select at from order_events where id > (select through_id from order_events_deleted) order by id limit 1`,
+);
+
+/** @returns the time of the oldest event that can be read; `undefined` if there is none */
+export async function findOldestEvent(database: Database): Promise<Date | undefined> {
+  const [row] = await database.run('reads', FIND_OLDEST_EVENT, []);
+  return row?.at;
+}
 
 const DELETE_IDEMPOTENCY_KEYS: DeletionStep = prepareStatement(
   'delete-expired-idempotency-keys',
@@ -37,24 +70,46 @@ const DELETE_IDEMPOTENCY_KEYS: DeletionStep = prepareStatement(
    select count(*) from deleted`,
 );
 
+type ExpiringRows = 'idempotency keys' | 'late events' | 'events';
+
 export interface ExpiryOptions {
   /** Events before this moment have expired. */
   readonly eventsBefore: Date;
   /** The present time, which determines the idempotency keys that have expired. */
   readonly now: Date;
   readonly signal: AbortSignal;
+  /** Called for each kind of rows that cannot be deleted; the others are deleted all the same. @default throws the error */
+  readonly onError?: (rows: ExpiringRows, error: unknown) => void;
 }
 
 /**
  * Deletes the oldest events, up to the first that has not expired, and expired idempotency keys. If another process is
- * deleting, nothing is deleted, and this does not wait for it.
+ * deleting, no event is deleted, and this does not wait for it.
  *
  * @returns the number of events that were deleted
  * @throws the signal's reason
  */
-export async function deleteExpired(database: Database, { eventsBefore, now, signal }: ExpiryOptions): Promise<number> {
-  await deleteThrough(database, DELETE_IDEMPOTENCY_KEYS, expiredThrough(now), signal);
-  return deleteThrough(database, DELETE_EVENTS, eventsBefore.toISOString(), signal);
+export async function deleteExpired(
+  database: Database,
+  { eventsBefore, now, signal, onError = rethrow }: ExpiryOptions,
+): Promise<number> {
+  const attempt = async (rows: ExpiringRows, step: DeletionStep, time: string): Promise<number> => {
+    try {
+      return await deleteThrough(database, step, time, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      onError(rows, error);
+      return 0;
+    }
+  };
+  await attempt('idempotency keys', DELETE_IDEMPOTENCY_KEYS, expiredThrough(now));
+  const eventsTime = eventsBefore.toISOString();
+  const lateCount = await attempt('late events', DELETE_LATE_EVENTS, eventsTime);
+  return lateCount + (await attempt('events', DELETE_EVENTS, eventsTime));
+}
+
+function rethrow(_rows: ExpiringRows, error: unknown): never {
+  throw error;
 }
 
 /** The latest time at which an idempotency key was stored that has now expired, as a parameter. */

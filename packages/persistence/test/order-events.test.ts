@@ -14,6 +14,8 @@ import {
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { SHORT_SESSION, setSession } from '../src/database/session.ts';
+import { DELETE_EVENTS } from '../src/delete-expired.ts';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import {
   collect,
@@ -510,5 +512,54 @@ describe('events that were kept for long enough', () => {
     const next = takeIds(2_500, 1);
     await place();
     expect(await next).toEqual([2_501]);
+  });
+
+  test('are deleted although idempotency keys cannot be, which is told', async () => {
+    await place();
+    await using other = await openClient();
+    await other.query('begin; lock table idempotency_keys in access exclusive mode');
+    const failures: unknown[] = [];
+    const deletedCount = await store.persistence.events.deleteExpired({
+      eventsBefore: AT,
+      now: NOW,
+      signal: new AbortController().signal,
+      onError: (rows, error) => failures.push([rows, error]),
+    });
+    expect(deletedCount).toBe(1);
+    expect(failures).toEqual([['idempotency keys', expect.any(StorageUnavailableError)]]);
+  });
+
+  test('are deleted, too, if they were committed after later ones had been deleted', async () => {
+    await using other = await openClient();
+    await other.query('begin');
+    await other.query(EVENT, ['1']);
+    await store.query(EVENT, ['2']);
+    const later = new Date(Date.now() + 60_000); // they have PostgreSQL's time
+    expect(await deleteExpired(later)).toBe(1);
+    await other.query('commit');
+    expect(await deleteExpired(later)).toBe(1);
+    expect(await countEvents()).toBe(0);
+  });
+
+  test('are not read again by the next deletion, beside a snapshot that still sees them', async () => {
+    await store.persistence.orders.generateOrders({ count: 5_000, seed: 1, now: NOW });
+    await using snapshot = await openClient();
+    await snapshot.query('begin isolation level repeatable read; select count(*) from order_events');
+    await deleteExpired(AT);
+    await using client = await openClient();
+    await setSession(client, SHORT_SESSION);
+    await client.query(`prepare step as ${DELETE_EVENTS.text}`);
+    const { rows } = await client.query<{
+      readonly 'QUERY PLAN': readonly [{ readonly Plan: Record<string, number> }];
+    }>(`explain (analyze, buffers, format json) execute step ('2026-01-01')`);
+    expect(rows[0]?.['QUERY PLAN'][0].Plan['Shared Hit Blocks']).toBeLessThan(30);
+  });
+
+  test('let the oldest be known that is kept', async () => {
+    expect(await store.persistence.events.findOldest()).toBeUndefined();
+    for (const placedAt of [NOW, AT]) await store.persistence.orders.insertOrder(newOrder({ placedAt }), ORIGIN);
+    expect(await store.persistence.events.findOldest()).toEqual(NOW);
+    await deleteExpired(AT);
+    expect(await store.persistence.events.findOldest()).toEqual(AT);
   });
 });

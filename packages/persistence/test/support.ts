@@ -215,6 +215,7 @@ export const WAYS = {
   'events.readEvents': ({ events }) => events.readEvents('now', 1),
   'events.deleteExpired': ({ events }) =>
     events.deleteExpired({ eventsBefore: NOW, now: NOW, signal: new AbortController().signal }),
+  'events.findOldest': ({ events }) => events.findOldest(),
 } satisfies Record<WayName, Way>;
 
 /** Follows events as a caller does, who waits again behind what has come, until the signal is aborted. */

@@ -1,6 +1,7 @@
 import type { Persistence } from '@petstore/persistence';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Traffic } from '../http/app.ts';
+import type { EventCleanup } from './event-cleanup.ts';
 import type { Health } from './health.ts';
 import type { Limits, LimitsMode } from './open-limiter.ts';
 import type { StorageWatch } from './storage-watch.ts';
@@ -32,6 +33,15 @@ export function addDatabaseMetrics(registry: Registry, storage: StorageWatch, { 
     collect() {
       for (const [purpose, count] of Object.entries(load().statementsInFlight)) this.set({ purpose }, count);
     },
+  });
+}
+
+export function addEventMetrics(registry: Registry, cleanup: EventCleanup): void {
+  addMetrics(registry, {
+    petstore_order_events_oldest_age_seconds: [
+      'Age of the oldest event that the last deletion left: little more than EVENTS_RETENTION, unless deletions fail.',
+      () => cleanup.oldestAgeSeconds(),
+    ],
   });
 }
 

@@ -2,7 +2,7 @@ import type { EventPosition, OrderEventLog, OrderEventPage } from '@petstore/dom
 import type { Database } from '../database/database.ts';
 import { inTime } from '../database/in-time.ts';
 import type { Purpose } from '../database/pool.ts';
-import { deleteExpired, type ExpiryOptions } from '../delete-expired.ts';
+import { deleteExpired, type ExpiryOptions, findOldestEvent } from '../delete-expired.ts';
 import { EventWaits } from './event-waits.ts';
 import { findLogBounds } from './read-events.ts';
 import { readEventPage } from './read-page.ts';
@@ -12,6 +12,8 @@ export interface OrderEventStore extends OrderEventLog {
   wakeWaiting(): void;
   /** Deletes expired events and idempotency keys: see {@link deleteExpired}. */
   deleteExpired(options: ExpiryOptions): Promise<number>;
+  /** The time of the oldest event that can be read; `undefined` if there is none. */
+  findOldest(): Promise<Date | undefined>;
 }
 
 /** The log of events in PostgreSQL. */
@@ -30,5 +32,6 @@ export function createOrderEvents(database: Database): OrderEventStore {
     waitForEvents: (after, limit, signal) => waits.wait(after, limit, signal),
     wakeWaiting: () => waits.wake(),
     deleteExpired: (options) => deleteExpired(database, options),
+    findOldest: () => findOldestEvent(database),
   };
 }
