@@ -120,7 +120,7 @@ test('the reference of v2 shows its operations alone, with samples that name v2'
   const headings = await main.getByRole('heading', { level: 2 }).allTextContents();
   expect(headings.map((heading) => heading.replace(/\s#$/, ''))).toEqual([
     'Get the rate limit status of the key',
-    'Poll for changes of orders',
+    'Follow the changes of orders',
     'List orders, page by page',
     'Find an order by its identifier',
     'Cancel an order',
