@@ -31,13 +31,15 @@ let trpcProgram: string;
 
 beforeAll(async () => {
   folder = createTemporaryFolder();
-  restProgram = await install([]);
-  trpcProgram = await install(['@trpc/client', '@trpc/server', 'superjson']);
+  restProgram = await install('rest', []);
+  trpcProgram = await install('trpc', TRPC_PEERS);
 });
 afterAll(() => folder[Symbol.dispose]());
 
-async function install(peers: readonly string[]): Promise<string> {
-  const program = join(folder.path, `with-${peers.length}-peers`);
+const TRPC_PEERS = ['@trpc/client', '@trpc/server', 'superjson'];
+
+async function install(name: string, peers: readonly string[]): Promise<string> {
+  const program = join(folder.path, name);
   const installed = join(program, 'node_modules/@petstore/client');
   await mkdir(installed, { recursive: true });
   await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
@@ -253,7 +255,7 @@ describe('a guide', () => {
   test('shows, as the README does, programs that run in a folder of the kind that it makes', async () => {
     await using service = await startTestService();
     await service.persistence.orders.generateOrders({ count: 20, seed: 1, now: new Date() });
-    const program = await install(['@trpc/client', '@trpc/server', 'superjson']);
+    const program = await install('guide', TRPC_PEERS);
     await rm(join(program, 'package.json'));
     await run('npm', ['init', '-y'], { cwd: program });
     await runShownPrograms({ node: process.execPath, folder: program, origin: service.origin });
