@@ -150,6 +150,7 @@ const leavingOut = (text: string): string =>
     .replaceAll(/ $/gm, '');
 
 test.for([...SECTIONS.keys()])('the commands of %s print what the runbook shows', async (alert) => {
+  await untilStatus(200); // after the section before
   await using undo = new AsyncDisposableStack();
   await SITUATIONS[alert]?.(undo);
   const isDown = alert === 'PetstoreDown' || alert === 'PetstoreServerUnavailable';
