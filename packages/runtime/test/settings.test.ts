@@ -68,6 +68,7 @@ test.each([
   ['postgres://u:hunter2@a:1,b:2/x', /; it names several hosts; it must be postgres:.* with one host/],
   ['postgres://u:hunter2@/x?host=a,b&port=1,2', /; it names several hosts; it must be postgres:.* with one host/],
   ['postgres://u:hunter2@a:b/x', /; Invalid URL; it must be postgres:/],
+  ['postgres://u:hunter2@a b/x', /; Invalid URL; it must be postgres:/],
   ['postgres://u:hunter2@[::1/x', /; Invalid URL; it must be postgres:/],
   ['postgres://u:hunter%de2@a/x', /; URI malformed; it must be postgres:/],
   [

@@ -14,7 +14,7 @@ const PARTS =
 
 /**
  * Parses DATABASE_URL by the driver's own parser, which also reads the files that the parameters for TLS name. What it
- * says of a wrong one is the message, with no part of the text but the path of a file.
+ * says of a wrong one is the message, with no part of the text but the path of a file or a port.
  *
  * @returns the URL, with a host also where a parameter names the folder of a socket, as MikroORM needs
  */
@@ -29,7 +29,8 @@ export function parseDatabaseUrl(text: string, context: z.RefinementCtx): string
   if (host.includes(',')) return refuse(severalHosts);
   const url = `${user}${host || 'localhost'}${rest}`;
   try {
-    return parseIntoClientConfig(url).host?.includes(',') ? refuse(severalHosts) : url;
+    const { href } = new URL(url); // the driver alone would take a blank in a host
+    return parseIntoClientConfig(href).host?.includes(',') ? refuse(severalHosts) : url;
   } catch (error) {
     return refuse(`${error instanceof Error ? error.message : error}; it must be ${DATABASE_URL_FORM}`);
   }
