@@ -14,15 +14,20 @@ export const PAGE_LIMIT_MAX = 1_000;
 /** The default number of orders in a page. */
 export const PAGE_LIMIT_DEFAULT = 100;
 
+/** The direction of ids. */
+export type SortOrder = 'asc' | 'desc';
+
 export interface OrderPageRequest {
   readonly filter: OrderFilter;
-  /** Only orders with greater ids are returned. By default the page starts with the first order. */
+  /** @default asc */
+  readonly order?: SortOrder;
+  /** Only orders that follow this one are returned. By default the page starts with the first order. */
   readonly afterId?: OrderId;
   /** The maximum number of orders, {@link PAGE_LIMIT_MIN} to {@link PAGE_LIMIT_MAX}. */
   readonly limit: number;
 }
 
-/** Some of the orders that match a filter, ascending by id. */
+/** Some of the orders that match a filter, in the requested order of ids. */
 export interface OrderPage {
   readonly orders: readonly Order[];
   /** The position after which the next page begins; left out on the last page. */

@@ -25,7 +25,7 @@ export interface Persistence extends AsyncDisposable {
   readonly audit: AuditTrail;
   readonly migrations: Migrations;
   readonly sequences: Sequences;
-  /** Loads MikroORM. Otherwise the first call of `keyAdministration` does, and waits for it. */
+  /** Loads MikroORM. Otherwise the first call of `keyAdministration` or `findPet` does, and waits. */
   loadOrm(): Promise<void>;
   /** The present load of the connections for requests. */
   load(): DatabaseLoad;
@@ -55,7 +55,7 @@ export function openPersistence(options: DatabaseOptions): Persistence {
   const close = () => database.close();
   return {
     orders: createOrderStore(database),
-    pets: createPetStore(database),
+    pets: createPetStore(database, units),
     events,
     apiKeys: createApiKeyStore(database),
     keyAdministration: createKeyAdministration(units),

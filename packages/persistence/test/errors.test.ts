@@ -225,7 +225,7 @@ test('says that the login is refused if requests get no connection, although a s
   expect(await find()).toBe('PostgreSQL lacks the schema (a table is missing)');
   await sql(
     `alter role guest password 'rotated'`,
-    `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'guest' and query like '%from orders%'`,
+    `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'guest' and query like '%from "orders"%'`,
   );
   await expect.poll(find).toBe('PostgreSQL rejects the login (wrong password)');
   await expect

@@ -6,14 +6,20 @@ import {
   type Order,
   type OrderFilter,
   type OrderId,
+  type OrderPageRequest,
   orderId,
   petId,
   SERVICE_ORIGIN,
   SHIP_DATE_MAX,
   SHIP_DATE_MIN,
+  type SortOrder,
 } from '@petstore/domain';
 import fc from 'fast-check';
+import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Database } from '../src/database/database.ts';
+import { SHORT_SESSION, setSession } from '../src/database/session.ts';
+import { findOrders } from '../src/orders/find-orders.ts';
 import {
   cancelledOrder,
   completedOrder,
@@ -36,6 +42,7 @@ const byId = (a: Order, b: Order) => (a.id < b.id ? -1 : 1);
 async function readPages(
   filter: OrderFilter,
   limit: number,
+  order: SortOrder | undefined = undefined,
   betweenPages: () => void | Promise<void> = () => {},
 ): Promise<Order[][]> {
   const pages: Order[][] = [];
@@ -44,6 +51,7 @@ async function readPages(
     const page = await store.persistence.orders.findOrders({
       filter,
       limit,
+      ...(order && { order }),
       ...(afterId !== undefined && { afterId }),
     });
     pages.push([...page.orders]);
@@ -80,7 +88,7 @@ function withoutUndefined(parts: Record<string, unknown>): OrderFilter {
   return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined));
 }
 
-test('pages are what the domain says that a filter wants, once each, ascending by id, all of them full but the last', async () => {
+test('pages are what the domain says that a filter wants, once each, in the order of ids, all of them full but the last', async () => {
   const anyOrders = fc.uniqueArray(anyOrder, { selector: ({ id }) => id, maxLength: 60, size: 'max' });
   await fc.assert(
     fc.asyncProperty(anyOrders, fc.array(anyFilter, { minLength: 5 }), async (orders, filters) => {
@@ -89,20 +97,27 @@ test('pages are what the domain says that a filter wants, once each, ascending b
       for (const [i, filter] of [{}, ...filters].entries()) {
         const wanted = orders.filter((order) => matchesFilter(order, filter)).sort(byId);
         const limit = 1 + (i % 7) * 3;
-        const pages = await readPages(filter, limit);
-        expect(pages.flat()).toEqual(wanted);
-        expect(pages.slice(0, -1).every(({ length }) => length === limit)).toBe(true);
-        expect(pages.at(-1)?.length).toBeGreaterThanOrEqual(wanted.length === 0 ? 0 : 1);
+        for (const order of [undefined, 'desc'] as const) {
+          const pages = await readPages(filter, limit, order);
+          expect(pages.flat()).toEqual(order === 'desc' ? wanted.toReversed() : wanted);
+          expect(pages.slice(0, -1).every(({ length }) => length === limit)).toBe(true);
+          expect(pages.at(-1)?.length).toBeGreaterThanOrEqual(wanted.length === 0 ? 0 : 1);
+        }
       }
     }),
     { numRuns: 25 },
   );
 });
 
-test('behind the last id there is nothing', async () => {
-  await importOrders(store, [pendingOrder(INT64_MAX)]);
-  const { orders } = store.persistence;
-  expect(await orders.findOrders({ filter: {}, limit: 5, afterId: orderId(INT64_MAX) })).toEqual({ orders: [] });
+test.each<[SortOrder, bigint]>([
+  ['asc', INT64_MAX],
+  ['desc', INT64_MIN],
+])('behind the last id there is nothing: %s', async (order, id) => {
+  await importOrders(store, [pendingOrder(id)]);
+  for (const filter of [{}, { statuses: ['pending'] }] satisfies OrderFilter[]) {
+    const page = await store.persistence.orders.findOrders({ filter, order, limit: 5, afterId: orderId(id) });
+    expect(page).toEqual({ orders: [] });
+  }
 });
 
 describe('while others write', () => {
@@ -139,11 +154,12 @@ describe('while others write', () => {
     return { stop, written: () => written };
   }
 
-  test.each<[string, OrderFilter]>([
-    ['without a filter', {}],
-    ['of statuses', { statuses: ['shipped', 'cancelled'] }],
-    ['of a pet and a status', { petId: petId(7n), statuses: ['pending'] }],
-  ])('pages %s hold no order twice, and miss none that was wanted throughout', async (_, filter) => {
+  test.each<[string, OrderFilter, SortOrder]>([
+    ['without a filter', {}, 'asc'],
+    ['of a status', { statuses: ['pending'] }, 'desc'],
+    ['of statuses', { statuses: ['shipped', 'cancelled'] }, 'asc'],
+    ['of a pet and a status', { petId: petId(7n), statuses: ['pending'] }, 'asc'],
+  ])('pages %s hold no order twice, and miss none that was wanted throughout', async (_, filter, order) => {
     const { orders } = store.persistence;
     await orders.generateOrders({ count: 3_000, seed: 2, now: NOW });
     await store.query('update orders set pet_id = 7 where id % 3 = 0');
@@ -153,7 +169,7 @@ describe('while others write', () => {
       const before = await listedOrders(store);
       const writing = startWriting();
       let writtenBefore = 0;
-      const pages = await readPages(filter, limit, async () => {
+      const pages = await readPages(filter, limit, order, async () => {
         // Something is written between any two pages, else this would prove nothing.
         await vi.waitUntil(() => writing.written() > writtenBefore + 5, { interval: 1, timeout: 20_000 });
         writtenBefore = writing.written();
@@ -162,7 +178,8 @@ describe('while others write', () => {
       const after = new Map((await listedOrders(store)).map((order) => [order.id, order]));
 
       const ids = idsOf(pages.flat());
-      expect(ids).toEqual([...new Set(ids)].sort((a, b) => (a < b ? -1 : 1)));
+      const sorted = [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1));
+      expect(ids).toEqual(order === 'asc' ? sorted : sorted.reverse());
       for (const order of pages.flat()) expect(matchesFilter(order, filter)).toBe(true);
       // No state is entered twice: what was wanted before and is wanted afterwards was so throughout.
       const throughout = before.filter((order) => {
@@ -175,16 +192,42 @@ describe('while others write', () => {
   });
 });
 
-test('a page costs no look at the orders of other pets', async () => {
+test.each<[string, OrderFilter, string]>([
+  ['of all orders', {}, 'orders_pkey'],
+  ['of a pet', { petId: petId(7n) }, 'orders_pet_id_id_index'],
+  ['of a status', { statuses: ['cancelled'] }, 'orders_status_id_index'],
+  ['of a pet and a status', { petId: petId(7n), statuses: ['cancelled'] }, 'orders_pet_id_id_index'],
+])('a page %s begins where it stands in an index, in each order', async (_, filter, index) => {
   await store.persistence.orders.generateOrders({ count: 20_000, seed: 4, now: NOW });
+  await store.query(`update orders set status = 'cancelled', cancelled_at = placed_at where id % 10 = 0`);
   await store.query('analyze orders');
-  const { rows } = await store.query(
-    'explain select id from orders where id > 5000 and pet_id = 7 order by id limit 101',
-  );
-  const plan = rows.flat().join('\n');
-  expect(plan).toContain('orders_pet_id_id_index');
-  expect(plan).toContain('Index Cond: ((pet_id = 7) AND (id > 5000))');
+  for (const order of ['asc', 'desc'] as const) {
+    for (const page of [{}, { afterId: orderId(5_000n) }]) {
+      const plan = await explainPage({ filter, order, limit: 100, ...page });
+      expect(plan).toMatch(new RegExp(`^Limit .*\\n *->  Index Scan( Backward)? using ${index} on orders`));
+      if (page.afterId !== undefined) expect(plan).toMatch(/Index Cond: .*id\)? [<>] /);
+    }
+  }
 });
+
+/** The plan of a page as requests run it: with the settings of their sessions, whatever the values. */
+async function explainPage(request: OrderPageRequest): Promise<string> {
+  let plan = '';
+  const client = new pg.Client(store.url);
+  await client.connect();
+  await setSession(client, SHORT_SESSION);
+  const run: Database['run'] = async (_, { text }, values) => {
+    await client.query(`prepare page as ${text}`);
+    const texts = values.map((value) => (Array.isArray(value) ? `{${value}}` : String(value)));
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+      `explain execute page (${texts.map(pg.escapeLiteral).join()})`,
+    );
+    plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    return [];
+  };
+  await findOrders({ run } as Database, request).finally(() => client.end());
+  return plan;
+}
 
 test('one order is found as it is, also while another transaction has it locked', async () => {
   const order = completedOrder(7_000n);

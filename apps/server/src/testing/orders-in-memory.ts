@@ -50,10 +50,12 @@ export function createOrdersInMemory(initial: readonly Order[], events: EventsIn
     async findOrder(id) {
       return orders.get(id);
     },
-    async findOrders({ filter, afterId, limit }) {
-      const found = listed().filter(
-        (order) => (afterId === undefined || order.id > afterId) && matchesFilter(order, filter),
+    async findOrders({ filter, order = 'asc', afterId, limit }) {
+      const sorted = order === 'asc' ? listed() : listed().toReversed();
+      const begin = sorted.findIndex(
+        ({ id }) => afterId === undefined || (order === 'asc' ? id > afterId : id < afterId),
       );
+      const found = (begin === -1 ? [] : sorted.slice(begin)).filter((each) => matchesFilter(each, filter));
       const page = found.slice(0, limit);
       const last = page.at(-1);
       return last === undefined || found.length === page.length

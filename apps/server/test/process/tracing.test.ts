@@ -35,11 +35,11 @@ interface OtlpExport {
 const attributesOf = (span: Pick<OtlpSpan, 'attributes'> | undefined): Record<string, unknown> =>
   Object.fromEntries((span?.attributes ?? []).map(({ key, value }) => [key, Object.values(value)[0]]));
 
-/** Statements are known by names of ours, and calls over tRPC by their path, which are attributes. */
+/** Statements are known by names of ours (before a hash), and calls over tRPC by their path, which are attributes. */
 const named = (span: OtlpSpan): OtlpSpan => {
   const { 'db.postgresql.plan': statement, 'url.path': path } = attributesOf(span);
   const name = statement ?? (String(path).startsWith('/trpc/') ? path : span.name);
-  return { ...span, name: String(name) };
+  return { ...span, name: String(name).replace(/-[0-9a-f]{8}$/, '') };
 };
 
 /** What spans are sent to: OTLP over HTTP. */

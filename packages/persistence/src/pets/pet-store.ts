@@ -10,6 +10,7 @@ import {
   importRows,
 } from '../import-rows.ts';
 import type { Row } from '../schema/rows.ts';
+import type { UnitsOfWork } from '../schema/units-of-work.ts';
 
 export interface PetStore extends PetRepository {
   /** It may take seconds. */
@@ -19,8 +20,6 @@ export interface PetStore extends PetRepository {
   /** All pets that were there when the list began, in batches, ascending by id. Nothing is held between two batches. */
   listPets(): AsyncIterable<readonly Pet[]>;
 }
-
-const FIND_PET = prepareStatement<Row<'pets'>>('find-pet', 'select id, name from pets where id = $1');
 
 const BATCH = 10_000;
 
@@ -41,11 +40,11 @@ const IMPORT: ImportTarget<Pet> = {
   },
 };
 
-/** The pet catalogue on PostgreSQL, below the ORM: see `openPersistence`. */
-export const createPetStore = (database: Database): PetStore => ({
+/** The pet catalogue. */
+export const createPetStore = (database: Database, units: UnitsOfWork): PetStore => ({
   async findPet(id) {
-    const [row] = await database.run('reads', FIND_PET, [id.toString()]);
-    return row;
+    const pet = await units.read((em, { PetEntity }) => em.findOne(PetEntity, id));
+    return pet === null ? undefined : { id: pet.id, name: pet.name };
   },
   countPets: () =>
     database.withLongSession({ forWrites: false }, async (client) => {
