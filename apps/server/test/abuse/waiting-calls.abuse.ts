@@ -8,7 +8,7 @@ import { bearer, createCaller, startAttackedServer } from './support/attacked-se
 const KEYS = 10;
 const CALLS_OF_KEY = 50;
 /** How many requests each p99 is of. */
-const MEASURED = 1_000;
+const MEASURED = 500;
 
 test('500 waiting calls of ten keys get a change within a second', async () => {
   await using target = await startAttackedServer();
@@ -32,14 +32,12 @@ test('500 waiting calls of ten keys get a change within a second', async () => {
   await p99Ms(); // until the engine has compiled what runs for each request
   const aloneMs = await p99Ms();
 
-  const arrivals = keys.flatMap(({ text: key }) =>
-    Array.from({ length: CALLS_OF_KEY }, async () => {
-      expect(await wait(port, key)).toContain('"order.placed"');
-      return performance.now();
-    }),
-  );
   const waiting = async () => (await server.metrics()).get('petstore_http_waiting');
-  await expect.poll(waiting, { timeout: 30_000 }).toBe(KEYS * CALLS_OF_KEY);
+  const arrivals: Promise<number>[] = [];
+  for (const { text: key } of keys) {
+    for (let i = 0; i < CALLS_OF_KEY; i++) arrivals.push(arrivalMs(port, key));
+    await expect.poll(waiting).toBe(arrivals.length);
+  }
   const besideMs = await p99Ms();
   expect(await waiting()).toBe(KEYS * CALLS_OF_KEY);
   await orders.place.mutate({ petId: 7n, quantity: 1 });
@@ -52,6 +50,12 @@ test('500 waiting calls of ten keys get a change within a second', async () => {
   );
   expect(lastMs).toBeLessThan(1_000);
 });
+
+/** When a call that waits has got the change. */
+async function arrivalMs(port: number, key: string): Promise<number> {
+  expect(await wait(port, key)).toContain('"order.placed"');
+  return performance.now();
+}
 
 /** Waits for the next change, on a connection of its own. */
 function wait(port: number, key: string): Promise<string> {
