@@ -6,6 +6,7 @@ import { StorageWatch } from '../src/operations/storage-watch.ts';
 
 describe('a storage watch', () => {
   const AWAY = new StorageUnavailableError('away');
+  const READ_ONLY = new StorageUnavailableError('read-only');
   const UP = { state: 'up', failure: undefined } as const;
 
   /** A watch of a storage that is seen as told, and whose preparation ends as told. */
@@ -26,7 +27,6 @@ describe('a storage watch', () => {
           await told.ping();
           look();
           if (told.seen.failure !== undefined) throw told.seen.failure;
-          return { isReadOnly: told.seen.state === 'read-only' };
         },
       },
       async prepare() {
@@ -76,24 +76,17 @@ describe('a storage watch', () => {
     expect(await watch.check()).toMatchObject({ state: 'up' });
   });
 
-  test('counts a storage that is read-only as one that can be read', async () => {
-    const { watch, events, told, see } = createWatch();
-    told.seen = { state: 'read-only', failure: undefined };
-    await watch.start();
-    expect(watch).toMatchObject({ isAvailable: true, state: 'read-only' });
-    await see(UP);
-    expect(events).toEqual(['prepare', 'read-only', 'up']);
-  });
-
   test('is up for the first time when it can be written, not while it is read-only', async () => {
     const { watch, events, told, see } = createWatch();
-    told.seen = { state: 'read-only', failure: undefined };
+    told.seen = { state: 'read-only', failure: READ_ONLY };
     await watch.start();
     void watch.firstUp.then(() => events.push('first up'));
     await see(told.seen);
-    expect(events).toEqual(['prepare', 'read-only']);
+    expect(watch).toMatchObject({ isAvailable: false, state: 'read-only' });
+    expect(await watch.check()).toEqual({ state: 'read-only', reason: READ_ONLY });
+    expect(events).toEqual(['read-only']);
     await see(UP);
-    expect(events).toEqual(['prepare', 'read-only', 'up', 'first up']);
+    expect(events).toEqual(['read-only', 'prepare', 'up', 'first up']);
   });
 
   test('reports errors that do not pass as fatal, and looks no more', async () => {

@@ -64,7 +64,7 @@ export const createAuditTrail = (database: Database): AuditTrail => ({
     await database.run('writes', RECORD, values);
   },
   read: ({ orderId, keyId, since, limit }) =>
-    database.withLongSession({ forWrites: false }, async (client) => {
+    database.withLongSession(async (client) => {
       const values = [orderId?.toString() ?? null, keyId ?? null, since?.toISOString() ?? null, limit];
       const { rows } = await client.query<EntryRow>(READ, values);
       return rows.map(entryOf);

@@ -53,7 +53,7 @@ const FIND_OLDEST_EVENT = prepareStatement<{ readonly at: Date }>(
 
 /** @returns the time of the oldest event that can be read; `undefined` if there is none */
 export async function findOldestEvent(database: Database): Promise<Date | undefined> {
-  const [row] = await database.run('reads', FIND_OLDEST_EVENT, []);
+  const [row] = await database.run('requests', FIND_OLDEST_EVENT, []);
   return row?.at;
 }
 

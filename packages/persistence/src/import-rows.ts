@@ -75,7 +75,7 @@ export const importRows = <Value>(
   source: ImportSource<Value>,
   options: ImportOptions = {},
 ): Promise<ImportResult> =>
-  database.withLongSession({ forWrites: true }, async (client) => {
+  database.withLongSession(async (client) => {
     const read: ReadRecords = { readCount: 0, rejected: [], rejectedCount: 0 };
     await client.query(target.createStaged);
     await pipeline(rowsOf(source, target, read), client.query(from('copy staged from stdin')));

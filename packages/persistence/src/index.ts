@@ -1,13 +1,13 @@
 /** The driver of every connection, for instrumentation. */
 export { default as pg } from 'pg';
+export type { Availability } from './database/availability.ts';
 export type { DatabaseLoad } from './database/database.ts';
 export { describeDenial, describeStorageFailure } from './database/errors.ts';
 export { PURPOSES, type Purpose } from './database/pool.ts';
-export type { Availability } from './database/server-watch.ts';
 export type { OrderEventStore } from './events/order-events.ts';
 export type { ImportItem, ImportOptions, ImportResult, ImportSource, RejectedRecord } from './import-rows.ts';
 export type { ApiKeyReason } from './keys/key-administration.ts';
-export { openPersistence, type Persistence, type PingResult } from './persistence.ts';
+export { openPersistence, type Persistence } from './persistence.ts';
 export type { Migrations } from './schema/migrations.ts';
 export { NewerDatabaseError, SchemaError } from './schema/schema-error.ts';
 export type { Sequences } from './sequences.ts';

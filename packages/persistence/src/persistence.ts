@@ -1,7 +1,7 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import { type AuditTrail, createAuditTrail } from './audit-trail.ts';
+import type { Availability } from './database/availability.ts';
 import { Database, type DatabaseLoad, type DatabaseOptions } from './database/database.ts';
-import type { Availability } from './database/server-watch.ts';
 import { createOrderEvents, type OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
 import { type ApiKeyAdministration, createKeyAdministration } from './keys/key-administration.ts';
@@ -30,16 +30,10 @@ export interface Persistence extends AsyncDisposable {
   /** The present load of the connections for requests. */
   load(): DatabaseLoad;
   /** @throws StorageUnavailableError with the reason why PostgreSQL cannot be used */
-  ping(): Promise<PingResult>;
+  ping(): Promise<void>;
   /** @param observer called after each check of PostgreSQL: about every half second, and at each ping */
   observe(observer: (seen: Availability) => void): void;
   close(): Promise<void>;
-}
-
-/** The state of PostgreSQL. */
-export interface PingResult {
-  /** Whether it only carries out reads, because it is a standby or was made read-only. */
-  readonly isReadOnly: boolean;
 }
 
 /**

@@ -88,7 +88,7 @@ export interface Sequences {
 export function createSequences(database: Database): Sequences {
   const findBehind = async (): Promise<ReadonlyMap<Sequence, string>> => {
     try {
-      const rows = await database.run('reads', FIND_BEHIND, []);
+      const rows = await database.run('requests', FIND_BEHIND, []);
       return new Map(rows.map(({ name }) => [name, 'it generates ids that are in use']));
     } catch (error) {
       if (!isDenial(error)) throw error;

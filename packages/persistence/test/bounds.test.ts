@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   generateApiKeyId,
   type OrderId,
@@ -47,6 +48,36 @@ test('while another session has all orders locked, statements are given up by th
     await store.query('rollback');
   }
   await expect(orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN)).resolves.toMatchObject({ applied: true });
+});
+
+test('behind a table that is locked for three seconds no connection is lost', async () => {
+  await using persistence = openPersistence({ databaseUrl: store.url });
+  const { orders } = persistence;
+  const listPids = async () => {
+    const { rows } = await store.query(
+      `select pid from pg_stat_activity where datname = current_database() and application_name = 'petstore'`,
+    );
+    return rows.flat();
+  };
+  const call = (i: number): Promise<unknown> =>
+    i % 2 === 0 ? orders.findOrder(orderId(1n)) : orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN);
+  const others = new Set(await listPids());
+  await store.query('begin; lock table orders in access exclusive mode');
+  const beganMs = performance.now();
+  try {
+    // The statements are not prepared yet, so all of their steps wait.
+    const waiting = Array.from({ length: 32 }, (_, i) => sleep(i * 10).then(() => call(i)));
+    await expect.poll(() => persistence.load().openConnections).toBe(16);
+    const before = (await listPids()).filter((pid) => !others.has(pid));
+    const outcomes = await Promise.allSettled(waiting);
+    for (const { status } of outcomes) expect(status).toBe('rejected');
+    await sleep(Math.max(0, beganMs + 3_000 - performance.now()));
+    await store.query('rollback');
+    await Promise.all(Array.from({ length: 32 }, (_, i) => call(i)));
+    expect(await listPids()).toEqual(expect.arrayContaining(before));
+  } finally {
+    await store.query('rollback');
+  }
 });
 
 test('a change that takes several statements is given up after two and a half seconds in all', async () => {
@@ -127,7 +158,7 @@ test('slow pages, however many, leave connections to short reads', async () => {
         persistence.orders.findOrders({ filter: {}, limit: i + 1 }).finally(() => slowCount--),
       ),
     );
-    await expect.poll(() => persistence.load().statementsInFlight.batches).toBe(20);
+    await expect.poll(() => persistence.load().statementsInFlight.long).toBe(20);
     expect(await persistence.orders.findOrder(order.id)).toEqual(order);
     expect(slowCount).toBe(20);
     await slow;
@@ -214,7 +245,7 @@ describe('while keys are locked', () => {
       expect(persistence.apiKeys.findSecret(randomBytes(32))).rejects.toThrow(StorageUnavailableError),
     );
     for (let i = 0; i < 20; i++) {
-      expect(await persistence.ping()).toEqual({ isReadOnly: false });
+      await persistence.ping();
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
     await Promise.all(lookUps);

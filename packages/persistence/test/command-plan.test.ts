@@ -1,7 +1,8 @@
 import { petId } from '@petstore/domain';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { SHORT_SESSION, setSession } from '../src/database/session.ts';
+import { setSession, shortSession } from '../src/database/session.ts';
+import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
 import { APPLY_COMMANDS } from '../src/orders/apply-commands.ts';
 import { importOrders, pendingOrder, shippedOrder, useTestStore } from './support.ts';
 
@@ -64,7 +65,7 @@ test('commands look each order up by its id, however many there were when the st
     const client = new pg.Client(store.url);
     await client.connect();
     try {
-      await setSession(client, SHORT_SESSION);
+      await setSession(client, shortSession(TIMEOUTS_MS));
       await client.query(`prepare apply as ${APPLY_COMMANDS.text}`);
       for (const count of [1, 64]) expect(await readsOfOrders(client, count)).toEqual(byId);
     } finally {

@@ -73,6 +73,32 @@ describe('a connection is used by nobody any more', () => {
   });
 });
 
+test('of connections that lead to a server that takes no writes, only the first fails a call', async () => {
+  const role = await createRole('former');
+  await using persistence = openPersistence({ databaseUrl: role.url, connections: 4 });
+  await persistence.ping();
+  // The sessions of the pool refuse writes from now on, as those to a former primary that lives on as a standby. That of the
+  // watch does not.
+  await store.query(`alter role ${role.name} set default_transaction_read_only = on`);
+  await Promise.all(Array.from({ length: 4 }, () => persistence.orders.findOrder(SOME_ID)));
+  await store.query(`alter role ${role.name} reset default_transaction_read_only`);
+  expect(persistence.load().openConnections).toBe(4);
+  await expect(place(persistence)).rejects.toThrow('in a read-only transaction');
+  for (let i = 0; i < 4; i++) await expect(place(persistence)).resolves.toMatchObject({ placed: true });
+});
+
+test('a statement whose plan is out of date is 503, and prepared again', async () => {
+  await using persistence = openNarrow();
+  expect(await collect(persistence.pets.listPets())).toEqual([]);
+  await store.query('alter table pets alter name type varchar(1000)');
+  try {
+    await expect(collect(persistence.pets.listPets())).rejects.toThrow(StorageUnavailableError);
+    expect(await collect(persistence.pets.listPets())).toEqual([]);
+  } finally {
+    await store.query('alter table pets alter name type text');
+  }
+});
+
 test('a server that ends idle sessions fails no call', async () => {
   const role = await createRole('idle', `idle_session_timeout = '250ms'`);
   await using persistence = openNarrow(role.url);
@@ -97,42 +123,9 @@ test('a server without room for another connection is not away: those that are o
   await expect.poll(watching).toEqual([]);
   for (let i = 0; i < 200; i++) {
     expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
-    expect(await persistence.ping()).toEqual({ isReadOnly: false });
+    await persistence.ping();
   }
   expect([...states]).toEqual(['up']);
-});
-
-describe('of a primary and a standby', () => {
-  const endWatch = (role: string) =>
-    runSql(
-      store.url,
-      `select pg_terminate_backend(pid) from pg_stat_activity
-       where usename = '${role}' and query ~ 'transaction_read_only|pg_backend_pid'`,
-    );
-
-  test('a primary without room for another connection is not left for its standby', async () => {
-    const primary = await createRole('full_primary');
-    const standby = await createRole('free_standby', 'default_transaction_read_only = on');
-    await using persistence = openPersistence({ databaseUrl: [primary.url, standby.url], connections: 1 });
-    await place(persistence);
-    await store.query(`alter role ${primary.name} connection limit 1`);
-    await endWatch(primary.name);
-    for (let i = 0; i < 20; i++) {
-      expect(await persistence.ping()).toEqual({ isReadOnly: false });
-      await expect(place(persistence)).resolves.toMatchObject({ placed: true });
-    }
-  });
-
-  test('a standby without room for a connection does not hide that its primary is away', async () => {
-    const primary = await createRole('dead_primary');
-    const standby = await createRole('full_standby', 'default_transaction_read_only = on');
-    await using persistence = openPersistence({ databaseUrl: [primary.url, standby.url], connections: 1 });
-    expect(await persistence.ping()).toEqual({ isReadOnly: false });
-    await store.query(`alter role ${standby.name} connection limit 0`);
-    await store.query(`alter role ${primary.name} nologin`);
-    await endWatch(primary.name);
-    await expect.poll(() => persistence.ping().then(() => 'up', String)).not.toBe('up');
-  });
 });
 
 test('after it was closed nothing is asked of PostgreSQL any more', async () => {
@@ -146,49 +139,36 @@ test('after it was closed nothing is asked of PostgreSQL any more', async () => 
 });
 
 test('callers who wait for a connection are given a new one when the server takes writes again', async () => {
-  const role = await createRole('waiting', 'default_transaction_read_only = on');
+  const role = await createRole('waiting');
   await using persistence = openNarrow(role.url);
-  expect(await persistence.ping()).toEqual({ isReadOnly: true });
-  await store.query('begin; lock table pets in access exclusive mode');
-  const holding = collect(persistence.pets.listPets()).catch(() => {}); // has the only connection for a second
-  const waiting = Array.from({ length: 4 }, () => persistence.orders.findOrder(SOME_ID));
-  await expect.poll(() => persistence.load().statementsInFlight.reads).toBe(4);
-  await runSql(store.url, `alter role ${role.name} reset default_transaction_read_only`);
-  expect(await persistence.ping()).toEqual({ isReadOnly: false });
-  expect(await Promise.all(waiting)).toEqual(waiting.map(() => undefined));
-  await expect(place(persistence)).resolves.toMatchObject({ placed: true });
-  await holding;
-  await store.query('rollback');
-});
-
-test('callers who wait for a connection are served by the server that takes over', async () => {
-  const former = await createRole('former');
-  const next = await createRole('next', 'default_transaction_read_only = on');
-  await using persistence = openPersistence({ databaseUrl: [former.url, next.url], connections: 1 });
-  expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  await persistence.ping();
   await store.query('begin; lock table pets in access exclusive mode');
   const holding = collect(persistence.pets.listPets()).catch(() => {}); // has the only connection for a second
   const placing = Array.from({ length: 4 }, () => place(persistence));
   await expect.poll(() => persistence.load().statementsInFlight.writes).toBe(4);
-  await runSql(
-    store.url,
-    `alter role ${former.name} set default_transaction_read_only = on;
-     alter role ${next.name} reset default_transaction_read_only`,
-  );
   // The session of the watch keeps its setting: only a new one shows that the server takes no writes any more.
   await runSql(
     store.url,
-    `select pg_terminate_backend(pid, 5000) from pg_stat_activity
-     where usename = '${former.name}' and query ~ 'transaction_read_only|pg_backend_pid'`,
+    `alter role ${role.name} set default_transaction_read_only = on;
+     select pg_terminate_backend(pid, 5000) from pg_stat_activity
+     where usename = '${role.name}' and query ~ 'transaction_read_only|pg_backend_pid'`,
   );
-  await persistence.ping(); // sooner than by itself: the second passes
+  await expect(persistence.ping()).rejects.toThrow('read-only');
+  await runSql(store.url, `alter role ${role.name} reset default_transaction_read_only`);
+  await persistence.ping();
   for (const { placed } of await Promise.all(placing)) expect(placed).toBe(true);
   await holding;
   await store.query('rollback');
-  const { rows } = await store.query(
-    `select distinct usename from pg_stat_activity where query like 'with used%' and usename in ('former', 'next')`,
-  );
-  expect(rows).toEqual([[next.name]]);
+});
+
+test('of a server that takes no writes nothing is read, and it is used again when it takes them', async () => {
+  const role = await createRole('reading', 'default_transaction_read_only = on');
+  await using persistence = openNarrow(role.url);
+  await expect(persistence.ping()).rejects.toThrow('PostgreSQL is read-only');
+  await expect(persistence.orders.findOrder(SOME_ID)).rejects.toThrow(StorageUnavailableError);
+  await runSql(store.url, `alter role ${role.name} reset default_transaction_read_only`);
+  await persistence.ping();
+  expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
 });
 
 test('while PostgreSQL is unavailable, nobody connects more often than every tenth of a second', async () => {
@@ -222,7 +202,7 @@ test('an observer that throws is a defect, and no outage', async () => {
     throw new Error('a defect of an observer');
   });
   persistence.observe(({ state }) => states.push(state));
-  expect(await persistence.ping()).toEqual({ isReadOnly: false });
+  await persistence.ping();
   expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
   await vi.waitFor(() => expect(warnings).toContain('a defect of an observer'));
   process.off('warning', onWarning);

@@ -1,6 +1,6 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { generateApiKeyId, petId, SERVICE_ORIGIN } from '@petstore/domain';
+import { petId, SERVICE_ORIGIN } from '@petstore/domain';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
@@ -50,35 +50,6 @@ test('a lock_timeout of the role does not end a list that waits for a moment', a
   await sleep(300);
   await store.query('commit');
   expect((await listed).flat()).toHaveLength(1);
-});
-
-test('what operators only read is read where nothing can be written', async () => {
-  const { keyAdministration } = store.persistence;
-  const key = await keyAdministration.createKey(
-    {
-      id: generateApiKeyId(randomBytes),
-      name: 'test',
-      kind: 'external',
-      readOnly: false,
-      plan: { name: 'free' },
-      createdAt: NOW,
-    },
-    randomBytes(32),
-  );
-  const setReadOnly = (value: string) =>
-    store.query(`do $$ begin
-      execute format('alter database %I set default_transaction_read_only = ${value}', current_database());
-    end $$`);
-  await setReadOnly('on');
-  try {
-    await using persistence = openPersistence({ databaseUrl: store.url });
-    expect(await persistence.audit.read({ keyId: key.id, limit: 2 })).toMatchObject([{ action: 'key.created' }]);
-    expect(await persistence.orders.countOrders()).toBeGreaterThan(0);
-    expect(await persistence.pets.countPets()).toBe(0);
-    expect(await collect(persistence.pets.listPets())).toEqual([]);
-  } finally {
-    await setReadOnly('off');
-  }
 });
 
 /** An empty database of another encoding. */

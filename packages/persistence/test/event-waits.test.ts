@@ -61,7 +61,7 @@ test('calls that wait hold no connection, and stand behind no page of orders, no
   );
   const inFlight = () => persistence.load().statementsInFlight;
   await sleep(100);
-  await vi.waitFor(() => expect(inFlight().events).toBe(0), PATIENTLY);
+  await vi.waitFor(() => expect(inFlight().requests).toBe(0), PATIENTLY);
   const locked = new pg.Client(store.url);
   await locked.connect();
   await locked.query('begin; lock table orders, idempotency_keys in access exclusive mode');
@@ -72,14 +72,14 @@ test('calls that wait hold no connection, and stand behind no page of orders, no
     events.deleteExpired({ eventsBefore: NOW, now: NOW, signal: AbortSignal.timeout(30_000) }),
   ];
   const ended = Promise.allSettled(work);
-  await vi.waitFor(() => expect(inFlight()).toMatchObject({ batches: 20, writes: 21 }), PATIENTLY);
+  await vi.waitFor(() => expect(inFlight()).toMatchObject({ long: 20, writes: 21 }), PATIENTLY);
   await store.query(
     `insert into order_events (type, at, actor, order_id, pet_id, quantity, status, complete, placed_at)
      values ('order.placed', now(), 'service', 11, 1, 1, 'pending', false, now())`,
   );
   for (const { events: told } of await Promise.all(waiting)) expect(told).toHaveLength(1);
-  const { batches, writes } = inFlight();
-  expect(Math.min(batches, writes)).toBeGreaterThan(0);
+  const { long, writes } = inFlight();
+  expect(Math.min(long, writes)).toBeGreaterThan(0);
   await locked.end();
   await ended;
 });

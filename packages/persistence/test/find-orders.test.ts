@@ -18,7 +18,8 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Database } from '../src/database/database.ts';
-import { SHORT_SESSION, setSession } from '../src/database/session.ts';
+import { setSession, shortSession } from '../src/database/session.ts';
+import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
 import { findOrders } from '../src/orders/find-orders.ts';
 import {
   cancelledOrder,
@@ -215,7 +216,7 @@ async function explainPage(request: OrderPageRequest): Promise<string> {
   let plan = '';
   const client = new pg.Client(store.url);
   await client.connect();
-  await setSession(client, SHORT_SESSION);
+  await setSession(client, shortSession(TIMEOUTS_MS));
   const run: Database['run'] = async (_, { text }, values) => {
     await client.query(`prepare page as ${text}`);
     const texts = values.map((value) => (Array.isArray(value) ? `{${value}}` : String(value)));

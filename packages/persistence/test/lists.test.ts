@@ -208,7 +208,7 @@ test('a listing that is abandoned leaves nothing behind', async () => {
     for await (const _ of listing) if (++batches === 1 + (i % 3)) break;
   }
   expect(await collect(orders.listOrders())).not.toHaveLength(0);
-  const batchesInFlight = () => store.persistence.load().statementsInFlight.batches;
+  const batchesInFlight = () => store.persistence.load().statementsInFlight.long;
   await expect.poll(batchesInFlight, { timeout: 20_000 }).toBe(0);
 });
 

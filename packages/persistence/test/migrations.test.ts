@@ -208,11 +208,13 @@ describe('the next migration', () => {
   const store = useTestStore();
   beforeEach(() => store.clear());
   const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
-  const run = (name: string, migration: Constructor<Migration>, options = {}) =>
-    runMigrations(new Database({ databaseUrl: store.url }), 'public', {
-      migrations: { ...MIGRATIONS, [name]: { class: migration, oldestCompatibleMigration: '0001-initial-schema' } },
-      ...options,
-    });
+  const run = async (name: string, migration: Constructor<Migration>, options = {}) => {
+    const database = new Database({ databaseUrl: store.url });
+    const next = { class: migration, oldestCompatibleMigration: '0001-initial-schema' } as const;
+    await runMigrations(database, 'public', { migrations: { ...MIGRATIONS, [name]: next }, ...options }).finally(() =>
+      database.close(),
+    );
+  };
 
   test('builds an index beside a transaction that has written, which holds up no command', async () => {
     await importOrders(store, [1n, 2n, 3n].map(pendingOrder));

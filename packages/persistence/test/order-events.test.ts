@@ -14,7 +14,8 @@ import {
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { SHORT_SESSION, setSession } from '../src/database/session.ts';
+import { setSession, shortSession } from '../src/database/session.ts';
+import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
 import { DELETE_EVENTS } from '../src/delete-expired.ts';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import {
@@ -338,7 +339,7 @@ describe('a page of events', () => {
     await locked.query('begin; lock table order_events_deleted');
     const polls = Array.from({ length: 20 }, () => readPage(0).catch((error: unknown) => error));
     const inFlight = () => store.persistence.load().statementsInFlight;
-    await vi.waitFor(() => expect(inFlight()).toMatchObject({ polls: 20, events: 0 }), PATIENTLY);
+    await vi.waitFor(() => expect(inFlight()).toMatchObject({ long: 20, requests: 0 }), PATIENTLY);
     await locked.query('rollback');
     expect((await Promise.all(polls)).at(-1)).toEqual([[1], 1]);
   });
@@ -465,7 +466,7 @@ describe('events that were kept for long enough', () => {
     await snapshot.query('begin isolation level repeatable read; select count(*) from order_events');
     await deleteExpired(AT);
     await using client = await openClient();
-    await setSession(client, SHORT_SESSION);
+    await setSession(client, shortSession(TIMEOUTS_MS));
     await client.query(`prepare step as ${DELETE_EVENTS.text}`);
     const { rows } = await client.query<{
       readonly 'QUERY PLAN': readonly [{ readonly Plan: Record<string, number> }];

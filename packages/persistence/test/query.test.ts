@@ -32,7 +32,7 @@ test('a query is built once for each combination of parameters, whose texts and 
     return database.run(purpose, statement, values);
   };
   const findIds = async (ids: readonly bigint[], complete?: boolean, placedAt?: Date) => {
-    const rows = await find({ run } as Database, 'reads', { ids: ids.map(orderId), complete, placedAt });
+    const rows = await find({ run } as Database, 'requests', { ids: ids.map(orderId), complete, placedAt });
     return rows.map(({ id }) => id);
   };
   expect(await findIds([1n, 3n, 5n])).toEqual([1n, 3n]);

@@ -185,21 +185,6 @@ describe('where nothing can be moved', () => {
       await store.query(`drop owned by ${role}; drop role ${role}`);
     }
   });
-
-  test('a server that takes no writes is read, and names the sequences', async () => {
-    await replicate();
-    const setReadOnly = (value: string) =>
-      store.query(`do $$ begin
-        execute format('alter database %I set default_transaction_read_only = ${value}', current_database());
-      end $$`);
-    await setReadOnly('on');
-    try {
-      await using persistence = openPersistence({ databaseUrl: store.url });
-      expect((await persistence.sequences.align()).size).toBe(3);
-    } finally {
-      await setReadOnly('off');
-    }
-  });
 });
 
 test('a generation that moves the sequence of its ids still waits for the lock of a table for any time', async () => {

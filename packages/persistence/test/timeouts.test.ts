@@ -37,49 +37,23 @@ test.each([
   expect(waitedMs).toBeLessThan(endsMs);
 });
 
-test.each([1_000, 10_000, 60_000])(
-  'a silent connection is replaced after its caller has given up (%i ms a step)',
-  (ms) => {
-    const { call, silence } = responseTimeouts(ms);
-    expect(silence).toBeGreaterThan(call);
+test.each([undefined, 1_000, 10_000, 60_000])(
+  'PostgreSQL ends a statement, and before it a wait for a lock, before the caller or pg gives it up (%s ms a step)',
+  (patienceMs) => {
+    const { lock, statement, call, silence } = responseTimeouts(patienceMs);
+    expect([lock, statement, call, silence].toSorted((a, b) => a - b)).toEqual([lock, statement, call, silence]);
+    expect(lock).toBeLessThan(statement);
+    expect(statement).toBeLessThan(call);
     expect(silence).toBeGreaterThanOrEqual(TIMEOUTS_MS.silence);
   },
 );
-
-/** Waits for its standard input. In a process of its own, all of whose threads can be stopped. */
-const WAITING = `
-  import { once } from 'node:events';
-  import { withDeadline } from '${new URL('../src/database/timeouts.ts', import.meta.url)}';
-  const waiting = withDeadline(once(process.stdin, 'data'), 2_000, new Error('late'));
-  console.log('waiting');
-  const [response] = await waiting;
-  console.log(response.toString());
-  process.exit();
-`;
-
-test('the time in which this process stands still does not count', async () => {
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', WAITING], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  await once(child.stdout, 'data');
-  const outcome = Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
-  for (let i = 0; i < 3; i++) {
-    child.kill('SIGSTOP');
-    await sleep(1_300);
-    child.kill('SIGCONT');
-    await sleep(100);
-  }
-  child.stdin.on('error', () => {}); // it has ended if its wait has
-  child.stdin.end('response');
-  expect(String(await outcome)).toMatch(/^response/);
-});
 
 test('a response that arrived while this process stood still is used', async () => {
   const beganMs = performance.now();
   const response = once(spawn('sleep', ['0.3']), 'exit');
   const waiting = withDeadline(response, 600, LATE);
   await turn(); // timers run next
-  stand(900); // less than what is taken for a suspension
+  stand(900);
   expect(await waiting).toEqual([0, null]);
   expect(performance.now() - beganMs).toBeGreaterThan(600);
 });

@@ -5,6 +5,7 @@ export { findExecutable } from './find-executable.ts';
 export { findFreePort } from './free-port.ts';
 export { startHttpServer, type TestHttpServer } from './http-server.ts';
 export { readMemoryInUse } from './memory-in-use.ts';
+export { type MovingAddress, openMovingAddress } from './moving-address.ts';
 export { type PgBouncerOptions, startPgBouncer } from './pgbouncer.ts';
 export {
   type PostgresStandby,

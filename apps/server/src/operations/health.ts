@@ -1,6 +1,6 @@
 import { describeStorageFailure } from '@petstore/persistence';
 import type { Limits, LimitsMode } from './open-limiter.ts';
-import type { StorageState, StorageWatch } from './storage-watch.ts';
+import type { StorageWatch } from './storage-watch.ts';
 
 /** The body of /readyz. */
 export interface ReadinessReport {
@@ -63,16 +63,11 @@ export class Health {
     const { mode, unavailableReason } = limits.readState();
     const problems: string[] = [];
     if (this.#phase !== 'serving') problems.push(`the server is ${this.#phase}`);
-    if (state !== 'up') problems.push(describeStorage(state, reason));
+    if (state !== 'up') problems.push(reason === undefined ? NOT_REACHED : describeStorageFailure(reason));
     const status = problems.length === 0 ? 'ready' : 'not ready';
     if (mode === 'degraded') problems.push(describeUnavailable(unavailableReason));
     return { status, problems, postgres: state === 'unavailable' ? 'down' : state, limits: mode };
   }
-}
-
-function describeStorage(state: Exclude<StorageState, 'up'>, reason: Error | undefined): string {
-  if (state === 'read-only') return 'PostgreSQL is read-only: orders can be read, but not changed';
-  return reason === undefined ? NOT_REACHED : describeStorageFailure(reason);
 }
 
 const describeUnavailable = (reason: string | undefined): string =>

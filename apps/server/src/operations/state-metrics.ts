@@ -19,7 +19,10 @@ export function addHealthMetrics(registry: Registry, health: Health): void {
 
 export function addDatabaseMetrics(registry: Registry, storage: StorageWatch, { load }: Persistence): void {
   addMetrics(registry, {
-    petstore_postgres_up: ['Whether the last ping to PostgreSQL succeeded.', () => Number(storage.isAvailable)],
+    petstore_postgres_up: [
+      'Whether PostgreSQL responded to the last ping, even if it is read-only.',
+      () => Number(storage.state !== 'unavailable'),
+    ],
     petstore_postgres_connections: [
       'Open connections in the PostgreSQL connection pool for requests.',
       () => load().openConnections,

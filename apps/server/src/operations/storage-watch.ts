@@ -3,12 +3,12 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { Availability, Persistence } from '@petstore/persistence';
 import type { Logger } from 'pino';
 
-/** `read-only`: only reads work. */
+/** `read-only`: it responds, but takes no writes, so it is not used. */
 export type StorageState = 'up' | 'read-only' | 'unavailable';
 
 export interface StorageSeen {
   readonly state: StorageState;
-  /** Why PostgreSQL is unavailable, if that is known. */
+  /** Why PostgreSQL cannot be used, if that is known. */
   readonly reason: Error | undefined;
 }
 
@@ -49,12 +49,12 @@ export class StorageWatch {
     return this.#state ?? 'unavailable';
   }
 
-  /** Whether PostgreSQL could be read at the last check. */
+  /** Whether PostgreSQL could be used at the last check. */
   get isAvailable(): boolean {
-    return this.state !== 'unavailable';
+    return this.state === 'up';
   }
 
-  /** Resolves when PostgreSQL is first up: both read and written. Never resolves while it is read-only. */
+  /** Resolves when PostgreSQL can first be used. */
   get firstUp(): Promise<void> {
     return this.#firstUp.promise;
   }
@@ -63,8 +63,7 @@ export class StorageWatch {
   async start(): Promise<void> {
     const { storage } = this.#options;
     storage.observe((seen) => this.#observe(seen));
-    await storage.ping().catch(() => {}); // the observer has its result
-    await this.#preparing;
+    await this.#look();
     if (this.#fatalError !== undefined) throw this.#fatalError;
   }
 
@@ -74,27 +73,23 @@ export class StorageWatch {
 
   /** Checks now. Returns the last known state if the check takes longer than {@link CHECK_TIMEOUT_MS}. */
   async check(): Promise<StorageSeen> {
-    const failure = this.#isStopped ? undefined : await Promise.race([this.#findFailure(), timeout()]);
-    if (failure !== undefined) return { state: 'unavailable', reason: failure };
+    if (!this.#isStopped) await Promise.race([this.#look(), timeout()]);
     return { state: this.state, reason: this.#reason };
   }
 
-  async #findFailure(): Promise<Error | undefined> {
-    try {
-      await this.#options.storage.ping();
-    } catch (error) {
-      return toError(error);
-    }
+  async #look(): Promise<void> {
+    await this.#options.storage.ping().catch(() => {}); // the observer has its result
     await this.#preparing;
-    return undefined;
   }
 
   #observe(seen: Availability): void {
     if (this.#isStopped) return;
     this.#seen = seen;
-    if (seen.failure !== undefined) this.#become('unavailable', seen.failure);
-    else if (this.isAvailable) this.#become(seen.state);
-    else {
+    if (seen.failure !== undefined) {
+      this.#become(seen.state === 'read-only' ? 'read-only' : 'unavailable', seen.failure);
+    } else if (this.isAvailable) {
+      this.#become('up');
+    } else {
       this.#preparing ??= this.#prepare().finally(() => {
         this.#preparing = undefined;
       });
@@ -104,7 +99,7 @@ export class StorageWatch {
   async #prepare(): Promise<void> {
     try {
       await this.#options.prepare();
-      if (this.#seen?.failure === undefined) this.#become(this.#seen?.state ?? 'up');
+      if (this.#seen?.failure === undefined) this.#become('up');
     } catch (error) {
       // The schema is prepared again after the next check that reaches PostgreSQL.
       if (error instanceof StorageUnavailableError) return this.#become('unavailable', error);
@@ -133,8 +128,7 @@ const toError = (error: unknown): Error => (error instanceof Error ? error : new
 export function logChanges(logger: Logger): StorageWatchOptions['onChange'] {
   let before: StorageState = 'up';
   return (state, reason) => {
-    if (state === 'unavailable') logger.warn({ reason: reason?.message }, 'PostgreSQL is unavailable; waiting for it');
-    else if (state === 'read-only') logger.warn('PostgreSQL is read-only; orders can be read, but not changed');
+    if (state !== 'up') logger.warn({ reason: reason?.message }, 'PostgreSQL is unavailable; waiting for it');
     else if (before !== 'up') logger.info('PostgreSQL is available again');
     before = state;
   };

@@ -1,15 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { HUNG, READ_ONLY, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
-import { type Call, type Caller, needsWrites, Pool, PURPOSES, type Purpose } from './pool.ts';
-import { type Availability, ServerWatch } from './server-watch.ts';
-import { DatabaseServers, endClient } from './servers.ts';
+import type { Availability } from './availability.ts';
+import { connectionConfig, endClient, openClient } from './connection.ts';
+import { HUNG, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
+import { type Call, type Caller, Pool, PURPOSES, type Purpose } from './pool.ts';
+import { ServerWatch } from './server-watch.ts';
 import { LONG_SESSION, setSession } from './session.ts';
 import type { DurationObserver, PreparedStatement, StatementValue } from './statement.ts';
-import { type ResponseTimeouts, responseTimeouts, withDeadline } from './timeouts.ts';
+import { type ResponseTimeouts, responseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
 export interface DatabaseOptions {
-  /** Several URLs name the servers of one database, of which at most one takes writes. */
-  readonly databaseUrl: string | readonly string[];
+  /** It names one host. A failover moves its address, or the proxy or the DNS name behind it. */
+  readonly databaseUrl: string;
   /** The most connections for the statements of requests; one more watches the server. @default 16 */
   readonly connections?: number;
   /**
@@ -17,7 +19,7 @@ export interface DatabaseOptions {
    * caller. @default the times of requests, which all fail within three seconds
    */
   readonly patienceMs?: number | undefined;
-  /** Called once for each server that has no room for as many connections. */
+  /** Called once for each pool for which the server has too little room. */
   readonly onFewConnections?: () => void;
   /** Returns the observer of how long the statements of a purpose take. */
   readonly durationsOf?: (purpose: Purpose) => DurationObserver;
@@ -32,31 +34,23 @@ export interface DatabaseLoad {
 
 const CLOSED = storageUnavailable('this process has closed its connections');
 
-/** Runs statements on the server that takes writes. A watch knows which server that is, and whether it can be used. */
+/** Runs statements on one pool of connections. A watch knows whether the server can be used. */
 export class Database {
   readonly #options: DatabaseOptions;
-  readonly timeouts: ResponseTimeouts;
-  readonly #servers: DatabaseServers;
+  readonly #timeouts: ResponseTimeouts;
   readonly #watch: ServerWatch;
-  /** For each caller that waits, a function that rejects it. */
-  readonly #waiting = new Set<(failure: Error) => void>();
   readonly #durations: Partial<Record<Purpose, DurationObserver>>;
   #pool: Pool | undefined;
-  /** The present pool, and those of other servers, or of this one before it was unavailable, until they have ended. */
+  /** The present pool, and those before it until they have ended. */
   readonly #pools = new Set<Pool>();
   #isClosed = false;
 
   constructor(options: DatabaseOptions) {
-    const { databaseUrl, durationsOf } = options;
+    const { databaseUrl, durationsOf, patienceMs } = options;
     this.#options = options;
-    this.timeouts = responseTimeouts(options.patienceMs);
-    this.#servers = new DatabaseServers(databaseUrl, this.timeouts);
+    this.#timeouts = responseTimeouts(patienceMs);
     this.#durations = durationsOf ? Object.fromEntries(PURPOSES.map((each) => [each, durationsOf(each)])) : {};
-    this.#watch = new ServerWatch(
-      this.#servers,
-      (url) => this.#usePool(url),
-      (failure) => this.#rejectAll(failure),
-    );
+    this.#watch = new ServerWatch(databaseUrl, this.#timeouts, () => this.#renewPool());
   }
 
   load(): DatabaseLoad {
@@ -70,11 +64,10 @@ export class Database {
    *
    * @throws StorageUnavailableError
    */
-  async ping(): Promise<{ readonly isReadOnly: boolean }> {
+  async ping(): Promise<void> {
     this.#assertOpen();
     await this.#watch.check();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
-    return { isReadOnly: this.#watch.state === 'read-only' };
   }
 
   /** @param observer called after each check of PostgreSQL */
@@ -88,28 +81,30 @@ export class Database {
    * @param caller whoever waits for more than this statement: it is not sent after the caller has given up
    * @throws StorageUnavailableError (as a rejection) within three seconds, or PostgreSQL's error for the statement
    */
-  run<Row extends object>(
+  async run<Row extends object>(
     purpose: Purpose,
     statement: PreparedStatement<Row>,
     values: readonly StatementValue[],
     caller?: Caller,
   ): Promise<readonly Row[]> {
-    const send = async (client: pg.ClientBase) => (await client.query<Row>({ ...statement, values: [...values] })).rows;
-    return this.lend(purpose, send, caller);
+    const { rows } = await this.lend(
+      purpose,
+      (client) => client.query<Row>({ ...statement, values: [...values] }),
+      caller,
+    );
+    return rows;
   }
 
   /**
-   * Lends a connection to work of several statements, for which its caller waits no longer than for one.
+   * Lends a connection for work of several statements, such as a unit of work of the ORM.
    *
-   * @param caller as for {@link run}
-   * @throws as {@link run} does, and any other error of the work
+   * @throws what {@link run} throws, and any other error of the work
    */
   async lend<Value>(
     purpose: Purpose,
     work: (client: pg.ClientBase) => Promise<Value>,
     caller?: Caller,
   ): Promise<Value> {
-    if (this.#watch.state === 'hung') throw this.#watch.failure;
     const beganMs = performance.now();
     let isWaiting = true;
     const call = {
@@ -120,7 +115,7 @@ export class Database {
       },
     };
     try {
-      return await withDeadline(this.#send(call), this.timeouts.call, TOO_LATE, this.#waiting);
+      return await withDeadline(this.#send(call), this.#timeouts.call, TOO_LATE);
     } finally {
       isWaiting = false;
       this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
@@ -128,57 +123,59 @@ export class Database {
   }
 
   /**
-   * Runs work on a connection of its own, whose statements, and the pauses between them, may take any time. It is closed
-   * afterwards, which ends an open transaction, its cursors and its temporary tables.
+   * Runs work on a connection of its own, whose statements may take any time; a pause within a transaction may not. It is
+   * closed afterwards, which ends an open transaction, its cursors and its temporary tables.
    *
-   * @param needs.forWrites whether a server that takes no writes is refused
-   * @throws StorageUnavailableError, and any other error of the work
+   * @throws StorageUnavailableError also if PostgreSQL has answered nobody for half a minute, and any other error of the work
    */
-  async withLongSession<Value>(
-    needs: { readonly forWrites: boolean },
-    work: (client: pg.Client) => Promise<Value>,
-  ): Promise<Value> {
-    const { client, isReadOnly } = await this.#servers.find();
-    let isLost = false;
-    client.on('error', () => {
-      isLost = true;
-    });
+  async withLongSession<Value>(work: (client: pg.Client) => Promise<Value>): Promise<Value> {
+    await this.#usablePool();
+    let client: pg.Client | undefined;
+    let isLost = true;
+    const silence = Promise.withResolvers<never>();
+    const timer = setInterval(() => {
+      if (this.#watch.hungMs > this.#timeouts.silence) silence.reject(HUNG);
+    }, TIMEOUTS_MS.watchInterval);
     try {
-      if (isReadOnly && needs.forWrites) throw READ_ONLY;
-      await withDeadline(setSession(client, LONG_SESSION), this.timeouts.session, HUNG);
-      return await work(client);
+      client = await openClient(connectionConfig(this.#options.databaseUrl, this.#timeouts.connect));
+      isLost = false;
+      client.on('error', () => {
+        isLost = true;
+      });
+      await withDeadline(setSession(client, LONG_SESSION), this.#timeouts.connect, HUNG);
+      return await Promise.race([work(client), silence.promise]);
     } catch (error) {
       throw toStorageError(error, isLost);
     } finally {
-      await endClient(client); // what was committed on it stays
+      clearInterval(timer);
+      if (client !== undefined) await endClient(client); // what was committed on it stays
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#rejectAll(CLOSED);
     await Promise.all([this.#watch.close(), ...[...this.#pools].map((pool) => pool.cut())]);
   }
 
-  /** Works on the present pool, or on the one that replaces it while the caller waits for a connection. */
+  /** Makes attempts, on the present pool or the one that replaces it while the call waits, until one was sent. */
   async #send<Value>(call: Call<Value>): Promise<Value> {
-    while (call.isWaiting) {
-      const pool = await this.#usablePool(call.purpose);
-      const done = await pool.run(call);
-      if (done !== undefined) return done.value;
+    for (;;) {
+      const pool = await this.#usablePool();
+      const outcome = await pool.attempt(call);
+      if (typeof outcome !== 'string') return outcome.value;
+      if (outcome === 'retry') await sleep(TIMEOUTS_MS.connectionLimitPause);
     }
-    throw TOO_LATE;
   }
 
-  /** @throws StorageUnavailableError at once while PostgreSQL is known to be unavailable, hung or, for writes, read-only */
-  async #usablePool(purpose: Purpose): Promise<Pool> {
+  /** @throws StorageUnavailableError at once while PostgreSQL is known not to be usable */
+  async #usablePool(): Promise<Pool> {
     this.#assertOpen();
     // A server that refuses connections does so at once, so the first call after it is back can check and succeed.
     if (this.#watch.state === undefined || this.#watch.state === 'unavailable') await this.#watch.check();
     this.#assertOpen();
     if (this.#watch.failure !== undefined) throw this.#watch.failure;
-    if (this.#watch.state === 'read-only' && needsWrites(purpose)) throw READ_ONLY;
-    if (this.#pool === undefined) throw new Error('the watch names a server before it says that one can be used');
+    if (this.#pool === undefined)
+      throw new Error('the watch makes the pool before it says that PostgreSQL can be used');
     return this.#pool;
   }
 
@@ -186,22 +183,19 @@ export class Database {
     if (this.#isClosed) throw CLOSED;
   }
 
-  #rejectAll(failure: Error): void {
-    for (const reject of this.#waiting) reject(failure);
-  }
-
-  /**
-   * Statements in progress on the former pool continue, or nobody waits for them. They use no connection of the new pool: if
-   * they hang, no other statement does.
-   */
-  #usePool(url: string): void {
+  /** Statements in progress use no connection of the new pool: if they hang, no other statement does. */
+  #renewPool(): void {
     const former = this.#pool;
     const pool = new Pool({
-      url,
+      url: this.#options.databaseUrl,
       size: this.#options.connections ?? 16,
-      timeouts: this.timeouts,
+      timeouts: this.#timeouts,
       onFewConnections: this.#options.onFewConnections,
-      onUnreachable: () => void this.#watch.suspect(),
+      onUnreachable: () => void this.#watch.doubt(),
+      onReadOnly: () => {
+        this.#renewPool();
+        void this.#watch.check();
+      },
     });
     this.#pool = pool;
     this.#pools.add(pool);

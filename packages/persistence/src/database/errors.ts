@@ -31,9 +31,8 @@ export const SQLSTATE = {
 /** By SQLSTATE, or by its class, which is its first two characters. Any other one is a defect of ours. */
 const MEANINGS: Readonly<Record<string, Meaning>> = {
   '08': UNAVAILABLE, // connections
-  '0A000': { endsConnection: true }, // a prepared statement is out of date, as after a migration
-  // The server is a standby, perhaps since a moment ago: another server may have its address now.
-  [SQLSTATE.readOnly]: { ...LOST, phrase: 'PostgreSQL is read-only' },
+  '0A000': LOST, // a prepared statement is out of date, as after a migration
+  [SQLSTATE.readOnly]: LOST, // the server is a standby, perhaps since a moment ago
   '25P03': LOST, // an idle transaction was ended
   '25P04': LOST, // a transaction took too long
   '26000': LOST, // a prepared statement is gone
@@ -79,8 +78,9 @@ export const HUNG = new StorageUnavailableError('PostgreSQL is hung (not respond
 /** A caller has waited for the maximum time. */
 export const TOO_LATE = new StorageUnavailableError('PostgreSQL is not available: it did not respond in time');
 
-/** No server takes writes, but the work needs one that does. */
-export const READ_ONLY = new StorageUnavailableError('PostgreSQL is not available: it is read-only');
+export const READ_ONLY = new StorageUnavailableError(
+  'PostgreSQL is read-only (it is a standby, or was made read-only)',
+);
 
 /** Converts any error of a connection to the error for PostgreSQL being unavailable. */
 export function storageUnavailable(cause: unknown): StorageUnavailableError {
@@ -138,13 +138,11 @@ export function codeOf(error: unknown): string | undefined {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
 }
 
-/** Whether at least one of the servers that cannot be used is hung. */
-export const isHung = (error: unknown): boolean => reasonsOf(error).includes(HUNG);
-
-/** Why no server could be used: one reason for each server. */
-function reasonsOf(error: unknown): readonly unknown[] {
+/** Whether there was no answer in time: by an error of ours, of pg, or of the system. */
+export function isHung(error: unknown): boolean {
   const cause = causeOf(error);
-  return cause instanceof AggregateError ? cause.errors.flatMap(reasonsOf) : [cause];
+  if (cause === HUNG || codeOf(cause) === 'ETIMEDOUT') return true;
+  return cause instanceof Error && reportOf(cause) === undefined && /timeout/.test(cause.message);
 }
 
 const causeOf = (error: unknown): unknown =>
@@ -176,14 +174,13 @@ const SYSTEM_PHRASES: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'PostgreSQL is unavailable (host unreachable)',
   ENETDOWN: 'PostgreSQL is unavailable (network unreachable)',
   ENETUNREACH: 'PostgreSQL is unavailable (network unreachable)',
-  ETIMEDOUT: 'PostgreSQL is hung (not responding)',
+  ETIMEDOUT: HUNG.message,
 };
 
 /** Phrases for errors that pg reports only in words. If a word changes, nothing but the phrase is less exact. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
-  [/timeout|did not respond/i, 'PostgreSQL is hung (not responding)'],
+  [/timeout/, HUNG.message],
   [/^Connection terminated|not queryable/, 'PostgreSQL is unavailable (connection lost)'],
-  [/read-only/, 'PostgreSQL is read-only'],
   [/password/i, 'PostgreSQL rejects the login (missing or unusable password)'],
   [/SSL/, 'PostgreSQL does not offer TLS, which the settings require'],
 ];
@@ -200,7 +197,7 @@ const URL_LIKE = /\b[a-z][a-z\d+.-]*:\/\/\S+/gi;
  */
 export function describeStorageFailure(error: unknown): string {
   const cause = causeOf(error);
-  // The errors of several servers, or of several addresses of one.
+  // The errors of several addresses of the host.
   if (cause instanceof AggregateError) return [...new Set(cause.errors.map(describeStorageFailure))].join('; ');
   if (cause instanceof StorageUnavailableError) return cause.message.replace(URL_LIKE, '***');
   if (!(cause instanceof Error)) return 'PostgreSQL is unavailable';

@@ -1,49 +1,35 @@
 import type { StorageUnavailableError } from '@petstore/domain';
 import type pg from 'pg';
-import { codeOf, HUNG, isHung, SQLSTATE, storageUnavailable } from './errors.ts';
-import { type DatabaseServers, endClient } from './servers.ts';
-import { readIsReadOnly } from './session.ts';
-import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
-
-/** `read-only`: only reads work. `hung`: connections are accepted or stay open, but no response comes. */
-export type Availability =
-  | { readonly state: 'up' | 'read-only'; readonly failure: undefined }
-  | { readonly state: 'hung' | 'unavailable'; readonly failure: StorageUnavailableError };
+import { type Availability, next, type Observation } from './availability.ts';
+import { connectionConfig, endClient, openClient } from './connection.ts';
+import { isHung } from './errors.ts';
+import { assertSessionStays, readIsReadOnly } from './session.ts';
+import { type ResponseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 
 /**
- * Knows whether PostgreSQL can be used, and which of its servers. It pings periodically, on a connection of its own.
- *
- * A server that stops answering is recognised as hung after 2.5 s at most: the interval, a ping, and an attempt to connect.
+ * Knows whether PostgreSQL can be used. It pings periodically, on a connection of its own, so that the requests of an outage
+ * fail at once.
  */
 export class ServerWatch {
-  readonly #servers: DatabaseServers;
-  readonly #onServer: (url: string) => void;
-  readonly #onFailure: (failure: StorageUnavailableError) => void;
+  readonly #config: pg.ClientConfig;
+  readonly #renewPool: () => void;
   readonly #observers: ((seen: Availability) => void)[] = [];
   #seen: Availability | undefined;
-  /** The server that was found last. */
-  #url: string | undefined;
-  /** An idle connection to it; `undefined` after it was lost. */
   #client: pg.Client | undefined;
-  /** Whether a response on the open connection proves nothing: no other connection could be opened since. */
-  #isSuspect = false;
+  /** Whether a response on the open connection proves nothing: callers get no other one. */
+  #isDoubted = false;
+  /** Whether connections are known to keep their sessions. */
+  #keepsSessions = false;
   #checking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #checkedAtMs = Number.NEGATIVE_INFINITY;
+  #hungSinceMs: number | undefined;
   #isClosed = false;
 
-  /**
-   * @param onServer called with the server to use: at first, when it changes, and when it is usable again
-   * @param onFailure called when no server can be used any more
-   */
-  constructor(
-    servers: DatabaseServers,
-    onServer: (url: string) => void,
-    onFailure: (failure: StorageUnavailableError) => void,
-  ) {
-    this.#servers = servers;
-    this.#onServer = onServer;
-    this.#onFailure = onFailure;
+  /** @param renewPool called when the connections of callers must be opened anew, and at first */
+  constructor(url: string, timeouts: ResponseTimeouts, renewPool: () => void) {
+    this.#config = { ...connectionConfig(url, timeouts.reconnect), query_timeout: timeouts.ping };
+    this.#renewPool = renewPool;
   }
 
   /** The state at the last check; `undefined` before the first. */
@@ -54,6 +40,11 @@ export class ServerWatch {
   /** Why PostgreSQL cannot be used; `undefined` if it can. */
   get failure(): StorageUnavailableError | undefined {
     return this.#seen?.failure;
+  }
+
+  /** For how long PostgreSQL has been hung, in milliseconds; 0 if it is not. */
+  get hungMs(): number {
+    return this.#hungSinceMs === undefined ? 0 : performance.now() - this.#hungSinceMs;
   }
 
   /** @param observer called after each check */
@@ -76,9 +67,9 @@ export class ServerWatch {
     await this.#checking;
   }
 
-  /** Looks for a server anew, because callers get no connection: the watch's own was opened when logins still succeeded. */
-  async suspect(): Promise<void> {
-    this.#isSuspect = true;
+  /** Connects anew, because callers get no connection: the watch's own was opened when logins still succeeded. */
+  async doubt(): Promise<void> {
+    this.#isDoubted = true;
     await this.check();
   }
 
@@ -86,63 +77,75 @@ export class ServerWatch {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#checking;
-    this.#forget();
+    if (this.#client !== undefined) await endClient(this.#client);
   }
 
   async #check(): Promise<void> {
-    try {
-      const pinged = await this.#pingOpen();
-      const isReadOnly = pinged === 'up' ? false : await this.#find(pinged);
-      this.#see({ state: isReadOnly ? 'read-only' : 'up', failure: undefined });
-    } catch (error) {
-      // A server without room for another connection is alive, and continues with the open ones of the callers.
-      const isInUse = this.#url !== undefined && this.failure === undefined && !this.#isSuspect;
-      if (isInUse && codeOf(error) === SQLSTATE.tooManyConnections) return;
-      const failure = storageUnavailable(error);
-      this.#see({ state: isHung(failure) ? 'hung' : 'unavailable', failure });
-    }
-  }
-
-  /** A session may stay read-only when its server no longer is, and its address may then lead to another server. */
-  async #pingOpen(): Promise<'up' | 'read-only' | 'lost'> {
-    if (this.#client === undefined || this.#isSuspect) return 'lost';
-    try {
-      const isReadOnly = await withDeadline(readIsReadOnly(this.#client), this.#servers.timeouts.ping, HUNG);
-      return isReadOnly ? 'read-only' : 'up';
-    } catch {
-      this.#forget(); // a second ping must not be sent before the first has its response
-      return 'lost';
-    }
-  }
-
-  /** @returns whether the server that was found takes no writes */
-  async #find(pinged: 'read-only' | 'lost'): Promise<boolean> {
-    const before = this.#url;
-    const { url, client, isReadOnly } = await this.#servers.find(this.#isSuspect ? undefined : before);
-    const takesWritesAgain = pinged === 'read-only' && !isReadOnly;
-    const isUsableAgain = this.failure !== undefined || this.#isSuspect || url !== before || takesWritesAgain;
-    this.#isSuspect = false;
-    this.#forget();
-    this.#url = url;
-    this.#client = client;
-    if (isUsableAgain) this.#onServer(url);
-    return isReadOnly;
-  }
-
-  #see(seen: Availability): void {
-    this.#seen = seen;
-    if (seen.failure !== undefined) this.#onFailure(seen.failure);
+    const open = await this.#ping();
+    const observation = open === 'takes writes' ? { open } : { open, anew: await this.#connect() };
+    const { now, isPoolRenewed } = next(this.#seen, observation);
+    this.#seen = now;
+    this.#hungSinceMs = now.state === 'hung' ? (this.#hungSinceMs ?? performance.now()) : undefined;
+    if (isPoolRenewed) this.#renewPool();
     for (const observer of this.#observers) {
       try {
-        observer(seen);
+        observer(now);
       } catch (error) {
         process.emitWarning(error instanceof Error ? error : String(error)); // a defect of ours, and no outage
       }
     }
   }
 
-  #forget(): void {
-    if (this.#client !== undefined) void endClient(this.#client);
-    this.#client = undefined;
+  async #ping(): Promise<Observation['open']> {
+    if (this.#client === undefined) return 'none';
+    if (this.#isDoubted) return 'doubted';
+    try {
+      return (await readIsReadOnly(this.#client)) ? 'read-only' : 'takes writes';
+    } catch (error) {
+      return isHung(error) ? 'silent' : 'lost';
+    }
+  }
+
+  /**
+   * Replaces the open connection: its session may stay read-only, and its address may lead to another server by now. A
+   * doubted one is kept until there is a new one, which must not get the room that is left by it.
+   */
+  async #connect(): Promise<NonNullable<Observation['anew']>> {
+    const former = this.#client;
+    if (!this.#isDoubted) this.#client = undefined;
+    try {
+      const client = await openClient(this.#config);
+      const isReadOnly = await this.#inspect(client);
+      this.#client = client;
+      this.#isDoubted = false;
+      return isReadOnly ? 'read-only' : 'takes writes';
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    } finally {
+      if (former !== undefined && former !== this.#client) void endClient(former);
+    }
+  }
+
+  /** @returns whether the server takes no writes */
+  async #inspect(client: pg.Client): Promise<boolean> {
+    try {
+      const isReadOnly = await readIsReadOnly(client);
+      if (!this.#keepsSessions) await this.#assertSessionStays(client);
+      this.#keepsSessions = true;
+      return isReadOnly;
+    } catch (error) {
+      void endClient(client);
+      throw error;
+    }
+  }
+
+  /** A pooler may lend a session for one transaction only; its settings and prepared statements are then lost. */
+  async #assertSessionStays(client: pg.Client): Promise<void> {
+    const other = await openClient(this.#config);
+    try {
+      await assertSessionStays(client, other);
+    } finally {
+      void endClient(other);
+    }
   }
 }

@@ -10,16 +10,16 @@ export const TIMEOUTS_MS = {
   connectionLimitPause: 50,
   /** While PostgreSQL is unavailable, nobody connects more often: a server that starts is not kept busy with logins. */
   reconnectPause: 100,
-  /** Between two checks of the watch. With `ping` and `find`, a server that stops answering is known to be hung after 2.5 s. */
+  /** Between two checks of the watch. With `ping` and `reconnect`, a server that stops answering is known to be hung after 2.5 s. */
   watchInterval: 400,
-  /** For a response on the watch's open connection. After that, the watch tries a new connection. */
+  /** For a response on the watch's connection. If the open one gives none, the watch connects anew. */
   ping: 700,
   /** For a lock that a statement needs. The session sets it: nobody waits long for somebody else's transaction. */
   lock: 1_000,
   /** For a connection to end: a server that hangs is not waited for. */
   end: 1_000,
-  /** For a server to accept a connection and to describe itself. */
-  find: 1_200,
+  /** For a connection of the watch. */
+  reconnect: 1_200,
   /**
    * For transactions that write events, before a page of events is given without what is behind them. Most end at once; one
    * that waits for a lock ends after `lock`.
@@ -34,35 +34,29 @@ export const TIMEOUTS_MS = {
   lockedOrder: 2_000,
   /** For a statement of a request. The session sets it: the server ends the statement before its caller gives up. */
   statement: 2_000,
-  /** For a connection of a request: an attempt that hangs frees its slot while its caller still waits. */
+  /** For a connection of a request, and for its session's settings. */
   connect: 2_000,
-  /** For the settings of a new session, which take two round trips. */
-  session: 2_000,
-  /** For the check of a pooler's sessions, which takes some fifteen round trips, once. */
-  sessionCheck: 2_000,
-  /** For a statement of a caller with its wait for a connection: no request waits longer than 3 s. */
+  /** For the caller of a statement, with the wait for a connection: no request waits longer than 3 s. */
   call: 2_400,
   /** For a call that may take several statements: likewise. */
   severalStatements: 2_500,
-  /** For this process between two statements that insert an import. The session sets it: readers of events wait for the end. */
-  importIdle: 5_000,
+  /** For this process between two statements of a transaction of long work. The session sets it: others wait for its locks. */
+  idleInTransaction: 5_000,
   /** While the server is at its connection limit, only open connections are used for this time. */
   connectionLimit: 5_000,
+  /** For a peer that sends nothing: then TCP asks it every second on our side, and every five on PostgreSQL's. */
+  keepAlive: 15_000,
   /**
-   * For a connection outside of the pool, until pg ends the attempt by a clock that advances while this process is
-   * suspended. The time is much longer than anybody waits.
-   */
-  abandonedConnect: 10_000,
-  /**
-   * For a response on a connection of the pool, until the connection is replaced. Its caller has given up, but the
-   * connection counts: if a commit waits for a standby, one on a new connection would wait as well.
+   * For a response on a connection of the pool, until pg gives it up and it is closed. Its caller has given up, but the
+   * connection counts: if a commit waits for a synchronous standby, one on a new connection would wait as well. Long work
+   * fails after the same time in which PostgreSQL takes no data, or answers nobody.
    */
   silence: 30_000,
 } as const;
 
-/** The times within which a server has to respond. They are those of requests, or longer for a command. */
+/** The times that differ between a server, whose requests must end in 3 s, and a command, which holds up no caller. */
 export type ResponseTimeouts = Readonly<
-  Record<'ping' | 'find' | 'connect' | 'session' | 'sessionCheck' | 'call' | 'abandonedConnect' | 'silence', number>
+  Record<'ping' | 'lock' | 'reconnect' | 'statement' | 'connect' | 'call' | 'silence', number>
 >;
 
 /**
@@ -74,86 +68,18 @@ export const responseTimeouts = (patienceMs: number | undefined): ResponseTimeou
     ? TIMEOUTS_MS
     : {
         ping: patienceMs,
-        find: patienceMs,
+        lock: patienceMs,
+        reconnect: patienceMs,
+        statement: 2 * patienceMs,
         connect: patienceMs,
-        session: patienceMs,
-        sessionCheck: patienceMs,
-        call: 3 * patienceMs, // the first call finds the server, checks the sessions and connects
-        abandonedConnect: 3 * patienceMs,
-        silence: Math.max(TIMEOUTS_MS.silence, 4 * patienceMs), // after `call`
+        call: 5 * patienceMs, // the first call finds the server, checks its sessions, and connects
+        silence: Math.max(TIMEOUTS_MS.silence, 6 * patienceMs),
       };
 
-/** How often the deadlines are compared with the clock, in milliseconds. */
-const TICK_MS = 50;
-
-/** A longer gap between two ticks is a suspension, unless this process used more than a twentieth of a processor in it. */
-const SUSPENSION_MIN_MS = 1_000;
-const BUSY_SHARE = 0.05;
-
-interface Wait {
-  deadlineMs: number;
-  readonly expire: () => void;
-}
-
-const waits = new Set<Wait>();
-
-/** Runs while somebody waits. */
-let ticker: NodeJS.Timeout | undefined;
-let lastTickMs = 0;
-let lastCpu = process.cpuUsage();
-
-/**
- * Waits for work, but no longer than a timeout by the monotonic clock. The work itself continues.
- *
- * The time in which this process was suspended (by its machine, or in a frozen container) does not count: it is no silence
- * of the server. The time in which this process was busy counts, because its callers wait.
- *
- * @param late the error with which the promise is rejected
- * @param rejecters contains the function that rejects the promise early, while it is pending
- */
-export function withDeadline<Value>(
-  work: Promise<Value>,
-  timeoutMs: number,
-  late: Error,
-  rejecters?: Set<(error: Error) => void>,
-): Promise<Value> {
-  startTicker();
-  return new Promise((resolve, reject) => {
-    // After a pause, timers run first, then sockets are read, then immediates run: a response that is there is used.
-    const wait = { deadlineMs: performance.now() + timeoutMs, expire: () => void setImmediate(reject, late) };
-    const end = () => {
-      waits.delete(wait);
-      rejecters?.delete(reject);
-    };
-    waits.add(wait);
-    rejecters?.add(reject);
-    work.then(end, end);
-    work.then(resolve, reject);
+/** Waits for work, but no longer than a timeout. The work itself continues. @param late the error of the rejection */
+export const withDeadline = <Value>(work: Promise<Value>, timeoutMs: number, late: Error): Promise<Value> =>
+  new Promise((resolve, reject) => {
+    // After a pause of this process, timers run first, then sockets are read, then immediates run: a response that is there is used.
+    const timer = setTimeout(() => setImmediate(reject, late), timeoutMs);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
   });
-}
-
-function startTicker(): void {
-  if (ticker !== undefined) return;
-  lastTickMs = performance.now();
-  lastCpu = process.cpuUsage();
-  ticker = setInterval(tick, TICK_MS);
-}
-
-function tick(): void {
-  const nowMs = performance.now();
-  const gapMs = nowMs - lastTickMs;
-  const cpu = process.cpuUsage();
-  const usedMs = (cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 1_000;
-  lastTickMs = nowMs;
-  lastCpu = cpu;
-  const suspendedMs = gapMs > SUSPENSION_MIN_MS && usedMs < gapMs * BUSY_SHARE ? gapMs : 0;
-  for (const wait of waits) {
-    wait.deadlineMs += suspendedMs;
-    if (wait.deadlineMs > nowMs) continue;
-    waits.delete(wait);
-    wait.expire();
-  }
-  if (waits.size > 0) return;
-  clearInterval(ticker);
-  ticker = undefined;
-}

@@ -22,13 +22,14 @@ export function createOrderEvents(database: Database): OrderEventStore {
     inTime((caller) =>
       readEventPage((statement, values) => database.run(purpose, statement, values, caller), after, limit),
     );
+  // Looks for those who wait are few and short: they stand behind no page of others.
   const waits = new EventWaits({
     findLatest: async () =>
-      (await findLogBounds((statement, values) => database.run('events', statement, values))).latest,
-    readPage: (after, limit) => readPage('events', after, limit),
+      (await findLogBounds((statement, values) => database.run('requests', statement, values))).latest,
+    readPage: (after, limit) => readPage('requests', after, limit),
   });
   return {
-    readEvents: (after, limit) => readPage('polls', after, limit),
+    readEvents: (after, limit) => readPage('long', after, limit),
     waitForEvents: (after, limit, signal) => waits.wait(after, limit, signal),
     wakeWaiting: () => waits.wake(),
     deleteExpired: (options) => deleteExpired(database, options),

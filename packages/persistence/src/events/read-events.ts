@@ -8,7 +8,7 @@ import {
 import { type PreparedStatement, prepareStatement, type StatementValue } from '../database/statement.ts';
 import { ORDER_FACTS, type OrderRow, orderOfRow } from '../orders/order-rows.ts';
 
-/** Runs a statement on the log. Polls have other connections than looks for those who wait, whom they do not hold up. */
+/** Runs a statement on the log. */
 export type RunOnLog = <Row extends object>(
   statement: PreparedStatement<Row>,
   values: readonly StatementValue[],

@@ -31,7 +31,7 @@ export function createApiKeyStore(database: Database): ApiKeyStore {
   const marks = createKeyMarks(database);
   return {
     async findSecret(secretHash) {
-      const [row] = await FIND_SECRET(database, 'keys', { hash: Buffer.from(secretHash) });
+      const [row] = await FIND_SECRET(database, 'requests', { hash: Buffer.from(secretHash) });
       return row && { key: keyOfColumns(row), ...(row.secretExpiresAt && { secretExpiresAt: row.secretExpiresAt }) };
     },
     markKeyUsed: (id, at) => marks.load({ id, at }),

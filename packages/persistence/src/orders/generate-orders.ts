@@ -38,7 +38,7 @@ export const generateOrders = (
   database: Database,
   { count, seed, now, origin, onProgress, onCommit }: GenerateOptions,
 ): Promise<number> =>
-  database.withLongSession({ forWrites: true }, (client) =>
+  database.withLongSession((client) =>
     inTransaction(client, async () => {
       await holdLock(client, 'orderIds'); // a concurrent import might use the ids that are drawn here
       await client.query(CREATE_STAGED_ORDERS);

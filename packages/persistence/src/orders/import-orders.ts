@@ -1,7 +1,6 @@
 import { type ChangeOrigin, type Order, SERVICE_ORIGIN } from '@petstore/domain';
 import type pg from 'pg';
 import type { Database } from '../database/database.ts';
-import { TIMEOUTS_MS } from '../database/timeouts.ts';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
 import { moveOrderIds } from '../sequences.ts';
 import { ORDER_COLUMN_NAMES, ORDER_COLUMNS, ORDER_FACTS, type OrderRow } from './order-rows.ts';
@@ -66,8 +65,6 @@ export async function insertStagedOrders(
   client: pg.Client,
   { actor, requestId }: ChangeOrigin = SERVICE_ORIGIN,
 ): Promise<number> {
-  // Ends the transaction if this process stalls, because readers of the log wait for it.
-  await client.query(`set local idle_in_transaction_session_timeout = ${TIMEOUTS_MS.importIdle}`);
   const orders = await client.query(INSERT_ORDERS);
   const events = await client.query(INSERT_EVENTS, [actor, requestId ?? null]);
   if (orders.rowCount !== events.rowCount) {

@@ -151,8 +151,8 @@ function createBatches<Column extends string, Batch>(
     });
   };
   // A short list does not wait for the batches of long lists.
-  const firstBatch = fetchFrom('reads', FIRST_BATCH);
-  const laterBatch = fetchFrom('batches', BATCH);
+  const firstBatch = fetchFrom('requests', FIRST_BATCH);
+  const laterBatch = fetchFrom('long', BATCH);
   return async function* readBatches() {
     let next: Promise<FetchedBatch<Batch>> | undefined = firstBatch(INT64_MIN);
     while (next !== undefined) {

@@ -47,14 +47,14 @@ export const createPetStore = (database: Database, units: UnitsOfWork): PetStore
     return pet === null ? undefined : { id: pet.id, name: pet.name };
   },
   countPets: () =>
-    database.withLongSession({ forWrites: false }, async (client) => {
+    database.withLongSession(async (client) => {
       const { rows } = await client.query<{ count: bigint }>('select count(*) from pets');
       return Number(rows[0]?.count);
     }),
   importPets: (pets, options) => importRows(database, IMPORT, pets, options),
   async *listPets() {
     for (let fromId: bigint | undefined = INT64_MIN; fromId !== undefined; ) {
-      const rows: readonly Row<'pets'>[] = await database.run('batches', LIST_PETS, [fromId.toString()]);
+      const rows: readonly Row<'pets'>[] = await database.run('long', LIST_PETS, [fromId.toString()]);
       if (rows.length > 0) yield rows;
       const last = rows.at(-1);
       if (last === undefined || rows.length < BATCH) return;

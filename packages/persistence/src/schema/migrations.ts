@@ -97,7 +97,7 @@ async function applyMigrations(database: Database): Promise<void> {
 }
 
 async function findSchema(database: Database) {
-  const [row] = await database.run('reads', FIND_SCHEMA, []);
+  const [row] = await database.run('requests', FIND_SCHEMA, []);
   if (row === undefined || row.schema === null) {
     throw new SchemaError(
       'there is no schema for the tables: the role has no permission to use any schema in its search_path',
@@ -108,7 +108,7 @@ async function findSchema(database: Database) {
 
 async function listApplied(database: Database) {
   try {
-    return await database.run('reads', LIST_APPLIED, []);
+    return await database.run('requests', LIST_APPLIED, []);
   } catch (error) {
     // MikroORM creates its table before the first migration, which may have failed.
     if (codeOf(error) === SQLSTATE.undefinedTable) return [];

@@ -61,7 +61,7 @@ export async function runMigrations(
   schema: string,
   { migrations = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS }: RunOptions = {},
 ): Promise<void> {
-  await database.withLongSession({ forWrites: true }, (client) =>
+  await database.withLongSession((client) =>
     inTurn(client, async () => {
       const list = Object.entries(migrations).map(([name, migration]) => ({ name, class: recorded(name, migration) }));
       const { migrator } = createOrm({ dbName: client.database ?? '', schema, migrations: list });

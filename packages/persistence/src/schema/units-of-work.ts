@@ -36,7 +36,7 @@ export function createUnitsOfWork(database: Database): UnitsOfWork {
     },
     async read(work) {
       const { orm, onConnection, entities } = await load();
-      return database.lend('reads', (client) => onConnection(client, () => work(orm.em.fork(), entities)));
+      return database.lend('requests', (client) => onConnection(client, () => work(orm.em.fork(), entities)));
     },
     async change(work) {
       const { orm, onConnection, entities } = await load();

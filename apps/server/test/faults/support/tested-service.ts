@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openPersistence } from '@petstore/persistence';
 import {
+  openMovingAddress,
   PATIENCE_MS,
   type PrivatePostgres,
   REPLICATION_PARAMETERS,
@@ -10,7 +11,6 @@ import {
 } from '@petstore/testing';
 import { prepareServerDatabase } from '../../support/database.ts';
 import { SpawnedServer, useDataFolder } from '../../support/spawned-server.ts';
-import { MovingAddress } from './moving-address.ts';
 import type { Sighting } from './order-history.ts';
 import { query } from './stored-order.ts';
 
@@ -70,7 +70,7 @@ export async function startTestedService(): Promise<TestedService> {
   let primary = resources.use(await startPostgresServer(PRIMARY));
   const initial = await prepareOrders(primary.url);
   let standby = resources.use(await startPostgresStandby(primary, STANDBY));
-  const address = resources.use(await MovingAddress.of(primary.url));
+  const address = resources.use(await openMovingAddress(primary.url));
   const environment = {
     DATABASE_URL: address.url,
     REDIS_URL: redis.url,

@@ -112,7 +112,7 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
       stop.abort();
       await reading;
     });
-    const reads = 'petstore_postgres_statements_in_flight{purpose="reads"}';
+    const reads = 'petstore_postgres_statements_in_flight{purpose="requests"}';
     await vi.waitUntil(async () => Number((await server.metrics()).get(reads)) > 0, PATIENTLY);
   },
   async PetstoreErrorBudgetBurn(undo) {
