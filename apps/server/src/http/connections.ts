@@ -250,7 +250,9 @@ export class Connections {
     whenClosed(last, () => socket.destroySoon());
     if (last.request.raw.complete) return;
     connection.bodyRefusal = refusalOf(code);
-    if (connection.isReadingBody) last.send(connection.bodyRefusal);
+    if (!connection.isReadingBody) return;
+    last.request.raw.removeAllListeners('error'); // Fastify would respond once more if the connection is reset
+    last.send(connection.bodyRefusal);
   }
 
   async #respond(socket: Socket, code: ErrorCode): Promise<void> {

@@ -116,6 +116,23 @@ test.each([
   expect(app.observed).toMatchObject([{ status: 499 }]);
 });
 
+test('who ends the connection within the body of a POST, and resets it before the response, is refused once', async () => {
+  await using app = await startTestApp({
+    extend: (fastify) => void fastify.addHook('onSend', async () => sleep(200)),
+  });
+  using connection = await openRaw({ port: app.port });
+  const head = request('/trpc/orders.cancel', app.key, 'POST').slice(0, -2);
+  connection.write(`${head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`);
+  await expect.poll(() => app.app.traffic.requestsInFlight.count, SOON).toBe(1);
+  await sleep(50); // until its body is being read
+  connection.socket.end();
+  await sleep(50);
+  connection.socket.resetAndDestroy();
+  await settle(app);
+  expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
+  expect(app.observed).toHaveLength(1);
+});
+
 test('a fault of the service that comes after its caller has left is logged all the same, and counted as no response', async () => {
   const { app: heldApp, begun, letGo } = await startHeldApp('lists', new Error('the disk is gone'));
   await using app = heldApp;
