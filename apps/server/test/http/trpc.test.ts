@@ -140,6 +140,16 @@ test.each([
   expect([status, headers.get('allow'), headers.get('x-ratelimit-remaining')]).toEqual([405, allow, `${10 - cost}`]);
 });
 
+test.each(['text/plain', 'multipart/form-data; boundary=x', 'application/octet-stream', 'what/ever; x'])(
+  'a query is served whatever the media type of the body that it has not: %s',
+  async (type) => {
+    for (const path of ['limits.current', 'limits.current,limits.current?batch=1']) {
+      const { status, headers } = await shared.fetch(`/trpc/${path}`, { headers: { 'content-type': type } });
+      expect([status, headers.get('content-type')]).toEqual([200, 'application/json']);
+    }
+  },
+);
+
 describe('a batch', () => {
   test('costs as many units as it has calls, all or nothing', async () => {
     const { text: key } = await createKey(persistence, { plan: planOf(5) });

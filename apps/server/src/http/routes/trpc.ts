@@ -67,8 +67,10 @@ export const trpc = fp<TrpcOptions>(
       },
       // If no body was announced, its stream has ended before anybody could listen for the end.
       preParsing: async (_request, _reply, payload) => (payload.readableEnded ? Readable.from([]) : payload),
-      handler: (request, reply) =>
-        fastifyRequestHandler({
+      handler: (request, reply) => {
+        // tRPC refuses a query by the type of a body, which a GET does not have.
+        if (request.method === 'GET') delete request.headers['content-type'];
+        return fastifyRequestHandler({
           router: appRouter,
           req: request,
           res: reply,
@@ -76,7 +78,8 @@ export const trpc = fp<TrpcOptions>(
           createContext: async ({ info }) => createContext(request, reply, info),
           responseMeta: trpcResponseMeta,
           onError: ({ error }) => void reportError(request, error, metrics),
-        }),
+        });
+      },
     });
 
     function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
