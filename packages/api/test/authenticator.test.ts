@@ -136,6 +136,17 @@ describe('a revocation', () => {
     expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
   });
 
+  test('holds within 5 seconds without a notification, however long the look-up before it took', async () => {
+    const fixture = openTestAuthenticator();
+    const { id, text } = fixture.createKey();
+    const before = fixture.authenticate(`Bearer ${text}`);
+    fixture.changeKey(id, { revokedAt: fixture.clock() });
+    fixture.letPass(2_400);
+    expect(await before).toMatchObject({ type: 'authenticated' });
+    fixture.letPass(2_600);
+    expect(await fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
+  });
+
   test('holds from the next request on after a notification, and no other key is forgotten', async () => {
     const fixture = openTestAuthenticator();
     const { id, text } = fixture.createKey();

@@ -160,14 +160,14 @@ class CachingAuthenticator implements Authenticator {
 
   /** @param isCached whether the result is cached, asked when it has come; otherwise it only serves who waits for it */
   async #findKey(text: string, isCached: () => boolean): Promise<KnownKey | undefined> {
+    const askedAtMs = this.#options.monotonicNowMs(); // what changes from now on may be missing in the result
     try {
       const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
       this.#isStoreUnavailable = false;
-      const nowMs = this.#options.monotonicNowMs();
-      const known = secret && createKnownKey(secret, nowMs, this.#known.peek(text));
+      const known = secret && createKnownKey(secret, askedAtMs, this.#known.peek(text));
       if (known === undefined) this.#known.delete(text);
       if (!isCached()) return known;
-      if (known === undefined) this.#unknownUntilMs.set(text, nowMs + UNKNOWN_KEY_FRESH_MS);
+      if (known === undefined) this.#unknownUntilMs.set(text, askedAtMs + UNKNOWN_KEY_FRESH_MS);
       else this.#known.set(text, known);
       return known;
     } catch (error) {
@@ -180,13 +180,13 @@ class CachingAuthenticator implements Authenticator {
 const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
   nowMs < freshUntilMs + STORE_AWAY_GRACE_MS;
 
-function createKnownKey(secret: ApiKeySecret, nowMs: number, before: KnownKey | undefined): KnownKey {
+function createKnownKey(secret: ApiKeySecret, askedAtMs: number, before: KnownKey | undefined): KnownKey {
   const { id, kind, readOnly, plan, lastUsedAt } = secret.key;
   return {
     secret,
     principal: { type: 'api-key', keyId: id, kind, readOnly, plan },
     validUntilMs: validUntilMs(secret),
-    freshUntilMs: nowMs + KNOWN_KEY_FRESH_MS,
+    freshUntilMs: askedAtMs + KNOWN_KEY_FRESH_MS,
     retryAtMs: 0,
     markAtMs: Math.max(before?.markAtMs ?? 0, (lastUsedAt?.getTime() ?? 0) + MARK_USED_EVERY_MS),
   };
