@@ -31,12 +31,6 @@ export interface Authenticator {
    * @param authorization the header as received; `undefined` if there is none
    */
   identify(authorization: string | undefined): Authentication | KeyLookUp;
-  /**
-   * Looks a key up without using the cache, for calls that outlast a cached result. Concurrent callers share one look-up.
-   *
-   * @throws StorageUnavailableError, ApiError (as a rejection) as {@link KeyLookUp.lookUp}
-   */
-  identifyUncached(authorization: string | undefined): Promise<Authentication>;
   /** Drops a key from the cache: a revocation or a change of plan takes effect with the next request. */
   forget(keyId: ApiKeyId): void;
 }

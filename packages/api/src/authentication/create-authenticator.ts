@@ -94,12 +94,6 @@ class CachingAuthenticator implements Authenticator {
     return { type: 'look-up', lookUp, ...(isWithinGrace(known, nowMs) && { knownPrincipal: known.principal }) };
   }
 
-  async identifyUncached(authorization = ''): Promise<Authentication> {
-    const text = BEARER.exec(authorization)?.[1];
-    if (text === undefined) return { type: 'missing' };
-    return isApiKeyText(text) ? this.#authenticateByStore(text) : { type: 'invalid' };
-  }
-
   forget(keyId: ApiKeyId): void {
     this.#lookUps.clear();
     this.#unknownUntilMs.clear();
