@@ -14,8 +14,6 @@ const IGNORED = new Set([
 ]);
 /** Members that contain named things, to which a later document may add. */
 const MAPS = new Set(['responses', 'headers', 'content', 'properties']);
-/** Where alternatives are listed, often references. (`allOf` is merged.) */
-const ALTERNATIVES = /\/(?:anyOf|oneOf)$/;
 
 /**
  * Finds what the current document no longer keeps of a released one: each path, operation, parameter, response, header and
@@ -40,7 +38,8 @@ export function findBrokenPromises(released: JsonObject, current: JsonObject, no
 
   function compareParts(before: Json, after: Json, pointer: string, isMap: boolean): void {
     const [one, other] = [resolve(before, released), resolve(after, current)];
-    if (ALTERNATIVES.test(pointer) && Array.isArray(one) && Array.isArray(other) && one.length === other.length) {
+    // Such as alternatives, often references. (`allOf` is merged.)
+    if (Array.isArray(one) && Array.isArray(other) && one.length === other.length && one.every(isObject)) {
       for (const [index, own] of one.entries()) compare(own, other[index], `${pointer}/${index}`, false);
       return;
     }
