@@ -47,13 +47,13 @@ async function request(url, wantedStatus, { method = 'GET', headers } = {}) {
 
 // Any free port: another server may run on this machine.
 const server = pnpm(['start'], { env: { ...process.env, PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] });
+process.on('exit', () => server.kill()); // if what follows fails
 const origin = await originOf(server);
 const keys = JSON.parse(readFileSync('.data/demo-keys.json', 'utf8'));
 const headers = { authorization: `Bearer ${keys[0].text}` };
 const orders = JSON.parse(await request(`${origin}/v1/store/orders`, 200, { headers }));
 if (orders.length === 0) fail('the list has no demo orders');
-const listed = JSON.parse(await request(`${origin}/v2/store/orders?status=pending`, 200, { headers }));
-const pending = (Array.isArray(listed) ? listed : listed.orders)[0];
+const [pending] = JSON.parse(await request(`${origin}/v2/store/orders?status=pending`, 200, { headers }));
 await request(`${origin}/v1/store/orders/${pending.id}`, 204, { method: 'DELETE', headers });
 await request(`${origin}/docs`, 200);
 server.kill('SIGTERM');
