@@ -17,7 +17,7 @@ import { createOrm, onConnection } from './orm.ts';
  * Since it may have failed half-way before, it begins by removing the remains.
  */
 interface PetstoreMigration {
-  readonly class: Constructor<Migration & Pick<Migration, 'up'>>;
+  readonly class: Constructor<Migration & Pick<Migration, 'up'>>; // its `up` is not abstract any more
   /**
    * The last migration of the oldest release that works on the migrated schema. The database stores it for releases that do
    * not know this migration.
