@@ -57,6 +57,24 @@ test('the tests of a package run anew when a package changes that it uses', () =
   expect(tests.length).toBeGreaterThanOrEqual(13);
 });
 
+test('the tests of a package run anew when a document changes that they read', () => {
+  const tests = planOf('test');
+  const reads = tests.flatMap(({ package: name, directory, inputs }) => {
+    const sources = globSync(`${directory}/test/**/*.test.ts`, { cwd: ROOT }).map((file) =>
+      readFileSync(join(ROOT, file), 'utf8'),
+    );
+    const readers = sources.filter((source) => /readFile|readSteps/.test(source)).join('');
+    const hashed = new Set(Object.keys(inputs).map((file) => join(directory, file)));
+    return Array.from(readers.matchAll(/['/](docs\/[\w/-]+\.md)'/g), ([, document = '']) => ({
+      name,
+      document,
+      isHashed: hashed.has(document),
+    }));
+  });
+  expect(reads.filter(({ isHashed }) => !isHashed)).toEqual([]);
+  expect(reads.length).toBeGreaterThanOrEqual(8);
+});
+
 test('packages are judged by the Node that runs them', () => {
   const workspace = readFileSync(join(import.meta.dirname, '../../../pnpm-workspace.yaml'), 'utf8');
   const [, judging] = /^nodeVersion: (\S+)$/m.exec(workspace) ?? [];
