@@ -210,7 +210,7 @@ test('npm installs the client beside the oldest versions of its peers, with whic
   await mkdir(home);
   await writeFile(join(home, 'package.json'), '{ "type": "module" }');
   const oldest = Object.entries(manifest.peerDependencies).map(([peer, range]) => `${peer}@${range.replace('^', '')}`);
-  expect(oldest).toContain('@trpc/client@11.4.0');
+  expect(oldest).toEqual(expect.arrayContaining(['@trpc/client@11.4.0', 'superjson@2.2.0']));
   // As in a service that has had them for long: they are exact, and the client comes later.
   await run('npm', ['install', '--no-audit', '--save-exact', ...oldest], { cwd: home });
   await run('npm', ['install', '--no-audit', tarball], { cwd: home });
