@@ -205,30 +205,6 @@ test.each([
   300_000,
 );
 
-test('npm installs the client beside the oldest versions of its peers, with which it does its work and is typed', async () => {
-  const home = join(folder.path, 'oldest-peers');
-  await mkdir(home);
-  await writeFile(join(home, 'package.json'), '{ "type": "module" }');
-  const oldest = Object.entries(manifest.peerDependencies).map(([peer, range]) => `${peer}@${range.replace('^', '')}`);
-  expect(oldest).toEqual(expect.arrayContaining(['@trpc/client@11.4.0', 'superjson@2.2.0']));
-  // As in a service that has had them for long: they are exact, and the client comes later.
-  await run('npm', ['install', '--no-audit', '--save-exact', ...oldest], { cwd: home });
-  await run('npm', ['install', '--no-audit', tarball], { cwd: home });
-
-  await writeFile(join(home, 'program.mjs'), PROGRAM);
-  const { stdout } = await run('node', ['program.mjs', proxyOrigin()], { cwd: home });
-  expect(stdout.slice(stdout.indexOf('\n') + 1)).toBe(PRINTS);
-
-  await copyFile(join(PACKAGE, 'examples/trpc-own-client.ts'), join(home, 'own-client.ts'));
-  await copyFile(join(PACKAGE, 'examples/trpc-orders.ts'), join(home, 'orders.ts'));
-  const typeRoots = [join(PACKAGE, 'node_modules/@types')];
-  const lib = ['es2022', 'esnext.disposable', 'dom'];
-  const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', lib, types: ['node'], typeRoots };
-  await writeFile(join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
-  const { stdout: reported } = await run('tsc', ['-p', home]).catch((error: { stdout: string }) => error);
-  expect(reported).toBe('');
-}, 300_000);
-
 test('what the guide shows in Python is exact', async () => {
   const guide = readFileSync(resolve(GUIDE, '../64-bit-ids.md'), 'utf8');
   const [, program = '', printed] = /```python\n(.*?)```\n\n```\n(.*?)```/s.exec(guide) ?? [];
