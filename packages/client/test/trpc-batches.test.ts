@@ -64,5 +64,28 @@ test.for(Object.entries(LINKS).flatMap(([name, link]) => MALFORMED.map((row) => 
   },
 );
 
+/** What the client itself must keep apart. */
+const ALONE: readonly (readonly [what: string, input: unknown])[] = [
+  ['a field __proto__', JSON.parse('{"orderId":1,"__proto__":2}')],
+  ['a field that throws', Object.defineProperty({}, 'orderId', { enumerable: true, get: () => expect.fail() })],
+  ['more than an input may have', { orderId: 'x'.repeat(5_000) }],
+  ['more than a request may have', { orderId: 'x'.repeat(70_000) }],
+  ['more letters than a URL may have', { orderId: 'ä'.repeat(700) }],
+  ['more depth than can be encoded', { orderId: Array.from({ length: 100_000 }).reduce((inner) => [inner], 1) }],
+];
+
+test.each(ALONE)('%s fails its own call of the client only', async (_, input) => {
+  const client = createPetstoreClient({ baseUrl: service.origin, apiKey: 'internal', maxRetries: 0 });
+  const { get, cancel } = client.orders;
+  const good = { orderId: 1n };
+  const bad = input as never; // a program that has no types sends anything
+  const queries = await Promise.allSettled([get.query(good), get.query(bad), get.query(good)]);
+  expect(queries.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  const mutations = await Promise.allSettled([cancel.mutate(good), cancel.mutate(bad), cancel.mutate(good)]);
+  const [before, own, after] = mutations.map(codeOf);
+  expect([before, after]).toEqual(['order_already_cancelled', 'order_already_cancelled']);
+  expect(own).not.toBe('order_already_cancelled');
+});
+
 const codeOf = (outcome: PromiseSettledResult<unknown>) =>
   outcome.status === 'rejected' ? petstoreErrorOf(outcome.reason)?.code : undefined;

@@ -1,4 +1,12 @@
-import { createTRPCClientProxy, httpBatchLink, splitLink, type TRPCClient } from '@trpc/client';
+import {
+  createTRPCClientProxy,
+  httpBatchLink,
+  splitLink,
+  type TRPCClient,
+  TRPCClientError,
+  type TRPCLink,
+} from '@trpc/client';
+import { observable } from '@trpc/server/observable';
 import { type Connection, createConnection } from '../connection.ts';
 import { checkFollowOptions, type FollowEventsOptions, followEvents } from '../follow-events.ts';
 import type { PetstoreClientOptions } from '../options.ts';
@@ -52,7 +60,7 @@ export function clientOn(connection: Connection): PetstoreClient {
       maxURLLength: URL_MAX_LENGTH,
     }),
   });
-  const procedures = createTRPCClientProxy<AppRouter>(new RetryingClient(connection, [lastLink]));
+  const procedures = createTRPCClientProxy<AppRouter>(new RetryingClient(connection, [encodable, lastLink]));
   const added: Readonly<Record<PropertyKey, unknown>> = {
     rest: restClientOn(connection),
     events(options: FollowEventsOptions = {}) {
@@ -65,3 +73,17 @@ export function clientOn(connection: Connection): PetstoreClient {
     get: (target, name, receiver) => (Object.hasOwn(added, name) ? added[name] : Reflect.get(target, name, receiver)),
   }) as unknown as PetstoreClient; // the names that are added here are in no type of tRPC's
 }
+
+/** Fails a call whose input cannot be encoded: tRPC encodes the inputs of a batch together, and would fail all its calls. */
+const encodable: TRPCLink<AppRouter> =
+  () =>
+  ({ op, next }) =>
+    observable((observer) => {
+      try {
+        JSON.stringify(transformer.serialize(op.input));
+      } catch (error) {
+        observer.error(TRPCClientError.from(error as Error)); // or anything, from a getter, which tRPC takes as well
+        return;
+      }
+      return next(op).subscribe(observer);
+    });
