@@ -3,7 +3,13 @@ import { DEFAULT_BOUNDS } from '@petstore/server/http-bounds';
 import { createServerDatabase, KEYS } from '@petstore/server/test-support/database';
 import { startServer } from '@petstore/server/test-support/spawned-server';
 import { beforeAll, expect, test, vi } from 'vitest';
-import { ALERTS, OTHER_DASHBOARD_QUERIES, PANEL_QUERIES, type Query } from './support/committed-files.ts';
+import {
+  ALERTS,
+  OTHER_DASHBOARD_QUERIES,
+  PANEL_DESCRIPTIONS,
+  PANEL_QUERIES,
+  type Query,
+} from './support/committed-files.ts';
 
 const ALERT_QUERIES = ALERTS.map(
   ({ alert, expr, annotations }): Query => ({ title: alert, expr, text: annotations.description }),
@@ -102,6 +108,15 @@ test('PetstoreNearCapacity goes by the bounds of a server', () => {
   const { maxConnections, maxRequestsInFlight, maxLongLists } = DEFAULT_BOUNDS;
   const bounds = [...expr.matchAll(/petstore_\w+ \/ (\d+)/g)].map(([, bound]) => Number(bound));
   expect(bounds).toEqual([maxConnections, maxRequestsInFlight, maxLongLists]);
+});
+
+test.each([
+  ['Connections', DEFAULT_BOUNDS.maxConnections],
+  ['Requests in flight', DEFAULT_BOUNDS.maxRequestsInFlight],
+  ['Long lists', DEFAULT_BOUNDS.maxLongLists],
+  ['Waiting calls', DEFAULT_BOUNDS.maxWaitingCalls],
+])('the panel "%s" names the bound of a server, %i', (title, bound) => {
+  expect(PANEL_DESCRIPTIONS.get(title)).toMatch(new RegExp(`\\b${bound.toLocaleString('en')}\\b`));
 });
 
 test('no alert goes by calls that wait, of which none is refused', () => {

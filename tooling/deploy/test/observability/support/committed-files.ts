@@ -29,9 +29,14 @@ export interface Query {
 }
 
 interface Dashboard {
-  readonly panels: readonly { readonly title: string; readonly targets?: readonly Target[] }[];
+  readonly panels: readonly Panel[];
   readonly annotations: { readonly list: readonly { name: string; expr: string; titleFormat: string }[] };
   readonly templating: { readonly list: readonly { name: string; definition?: string }[] };
+}
+interface Panel {
+  readonly title: string;
+  readonly description?: string;
+  readonly targets?: readonly Target[];
 }
 interface Target {
   readonly expr: string;
@@ -49,6 +54,11 @@ export const ALERTS: readonly Alert[] = rules.groups.flatMap((group) => group.ru
 /** What the panels of the dashboard show. */
 export const PANEL_QUERIES = dashboard.panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr, legendFormat }): Query => ({ title, expr, text: legendFormat })),
+);
+
+/** What the dashboard says of each panel, by its title. */
+export const PANEL_DESCRIPTIONS: ReadonlyMap<string, string> = new Map(
+  dashboard.panels.map(({ title, description = '' }): [string, string] => [title, description]),
 );
 
 /** How the dashboard finds the servers that can be chosen, and what it marks in its panels. */
