@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -129,6 +129,9 @@ describe('a command', () => {
   test('finds the PostgreSQL of the server that runs on a data folder, and says how to start one if none does', async () => {
     const none = `No server runs on the data folder ${folder}, and DATABASE_URL is not set. Start one with "npx --yes pnpm@12 start", or set DATABASE_URL.`;
     await expect(findEmbeddedPostgres(folder)).rejects.toThrow(none);
+    writeFileSync(folder, 'a file in its place');
+    await expect(findEmbeddedPostgres(folder)).rejects.toThrow(none);
+    rmSync(folder);
     folders.seed();
     await expect(findEmbeddedPostgres(folder)).rejects.toThrow(none);
     await using server = new Server(folder);

@@ -38,7 +38,7 @@ function locate(path: string): DataFolder {
  * @throws RuntimeError, of one line, if this user may not use it
  */
 export function findDataFolder(path: string): DataFolder | undefined {
-  if (!fs.existsSync(path)) return undefined;
+  if (!fs.existsSync(`${path}/`)) return undefined; // nor is a file one
   const folder = locate(path);
   if (isPrivateOrMissing(folder.socketFolder, folder.user)) return folder;
   throw new RuntimeError(`The server on the data folder ${path} is another user's. Run this as that user, or as root.`);
