@@ -131,6 +131,14 @@ describe('the Compose file', () => {
     expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
     expect(seconds(services.petstore.stop_grace_period)).toBeGreaterThan(10);
   });
+
+  test('lets no service wait for what takes its log, nor the log fill the disk', () => {
+    const { services } = parse(readFileSync(file, 'utf8'));
+    const bounded = { mode: 'non-blocking', 'max-size': '50m', 'max-file': '5' };
+    for (const { logging } of Object.values<{ logging: object }>(services)) {
+      expect(logging).toMatchObject({ options: bounded });
+    }
+  });
 });
 
 describe('settings', () => {
