@@ -20,10 +20,12 @@ export interface Context {
   readonly services: Services;
   readonly principal: Principal;
   readonly requestId: string;
+  /** Aborted when the response has ended, or its caller has left: nobody waits for a result any more. */
+  readonly signal: AbortSignal;
   /** How the caller takes a list. */
   readonly delivery: Delivery;
   /** How the call may wait for something; absent if it may not, like one in a batch of several calls. */
-  readonly wait?: Wait;
+  readonly wait?: Wait | undefined;
 }
 
 /**

@@ -2,6 +2,7 @@ export { ApiError } from './api-error.ts';
 export * from './authentication/authenticator.ts';
 export { createAuthenticator } from './authentication/create-authenticator.ts';
 export type { BeginList, Context, Services, Wait } from './context.ts';
+export { defineOperation } from './define-operation.ts';
 export { deprecationHeaders, sunsetDay } from './deprecation.ts';
 export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
@@ -17,9 +18,8 @@ export {
 export type { DocumentedContract, ProcedureContract } from './procedure-contract.ts';
 export type { ListedOrderEvent } from './procedures/orders/list-order-events.ts';
 export type { JsonPiece } from './rest/order-json.ts';
-export { restParametersOf } from './rest/parameters.ts';
 export type { RestResult, RestRoute } from './rest/rest-route.ts';
-export { restRoutes } from './rest/rest-routes.ts';
+export { createRestRouter, restRouters, restRoutes } from './rest/rest-routes.ts';
 export { type AppRouter, appRouter, createCaller, type Procedures, procedureContracts } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

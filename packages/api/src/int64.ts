@@ -1,6 +1,5 @@
-import { INT64_MAX, INT64_MIN, parseInt64 } from '@petstore/domain';
+import { INT64_MAX, INT64_MIN } from '@petstore/domain';
 import { z } from 'zod';
-import { ApiError } from './api-error.ts';
 
 // 64-bit integers, exact over their whole range: `bigint` here and over tRPC, decimal digits everywhere else. Only the
 // domain's `parseInt64` reads them, and it accepts no spelling but the one in which they are written.
@@ -21,24 +20,19 @@ export const int64Text = (description: string) =>
     .regex(/^(0|-?[1-9]\d{0,18})$/)
     .meta({ format: 'int64', description: `${description} A 64-bit integer in decimal digits.` });
 
-/** The message for a path parameter that is not a 64-bit integer. */
-export const int64Complaint = (parameter: string): string =>
-  `${parameter}: must be a 64-bit integer in plain decimal digits, such as 42, without a plus sign, leading zeros or blanks.`;
+export const int64Error =
+  'must be a 64-bit integer in plain decimal digits, such as 42, without a plus sign, leading zeros or blanks';
 
-/**
- * Reads a path parameter. Its schema does not coerce it, because that schema would then accept more over tRPC, too.
- *
- * @throws ApiError `invalid_request`
- */
-export function readInt64(parameter: string, text: string): bigint {
-  const value = parseInt64(text);
-  if (value === undefined) throw new ApiError('invalid_request', int64Complaint(parameter));
-  return value;
-}
+/** The message for a parameter in a URL that is not a 64-bit integer. */
+export const int64Complaint = (parameter: string): string => `${parameter}: ${int64Error}.`;
 
-/** JSON in which 64-bit integers are bare digits. */
-export const jsonWithInt64 = (value: unknown): string =>
-  JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? rawJSON(item.toString()) : item));
+/** Writes a 64-bit integer as {@link int64Text}. */
+export const int64AsText = (description: string) =>
+  z.preprocess((value: bigint) => value.toString(), int64Text(description));
+
+/** Writes a 64-bit integer as bare digits in JSON. */
+export const int64AsDigits = (description: string) =>
+  int64(description).overwrite((value) => rawJSON(value.toString()) as bigint); // for JSON.stringify, which comes next
 
 // TypeScript's libraries do not know JSON.rawJSON (ES2026) yet.
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown };

@@ -1,31 +1,51 @@
 import type { OpenApiMeta } from 'trpc-to-openapi';
-import type { ZodObject, ZodOptional, ZodType } from 'zod';
+import type { ZodArray, ZodObject, ZodOptional, ZodType } from 'zod';
 import type { Deprecation } from './deprecation.ts';
 import type { ErrorCode } from './error-catalogue.ts';
 import type { ApiVersion } from './openapi/versions.ts';
-import type { RestResult } from './rest/rest-route.ts';
+import type { JsonPiece } from './rest/order-json.ts';
 
 /**
- * Describes a procedure as plain data beside it. The contract is the procedure's tRPC metadata, from which tRPC's middleware
- * takes who may call it; the REST routes and the OpenAPI documents are derived from it, too.
+ * What an operation promises, as plain data. Its procedures over tRPC and over REST are made from it, and have it as their
+ * metadata; the OpenAPI documents and what the client knows of the operation follow from it, too.
  */
 export type ProcedureContract = DocumentedContract | (CallContract & { readonly openapi?: undefined });
 
-/** Describes a procedure that is a documented REST operation, too. */
+/** The contract of a procedure that is a documented REST operation, too. */
 export type DocumentedContract = CallContract & RestContract;
 
 /** Applies to every call, over tRPC and over REST. */
-interface CallContract {
-  readonly type: 'query' | 'mutation';
+type CallContract = CallFacts & (QueryFacts | MutationFacts);
+
+interface CallFacts {
   /** @default the procedure takes no input */
   readonly input?: ZodObject | ZodOptional<ZodObject>;
   /** Who may call it: read-only keys may call no mutation in any case. @default 'all keys' */
   readonly access?: 'all keys' | 'internal';
-  /** Whether the result is a list in batches, which a link that streams receives one by one. @default false */
-  readonly streams?: boolean;
   /** Present if the procedure is deprecated, over tRPC and in every version over REST. */
   readonly deprecation?: Deprecation;
 }
+
+interface QueryFacts {
+  readonly type: 'query';
+  /** Whether the result is a list in batches, which a link that streams receives one by one. @default false */
+  readonly streams?: boolean;
+}
+
+interface MutationFacts {
+  readonly type: 'mutation';
+  readonly repetition: Repetition;
+}
+
+/** How a client repeats a call whose response was lost, without doing anything twice. */
+type Repetition =
+  /** The service recognizes the call by the field `idempotencyKey` of its input, and gives the same response again. */
+  | { readonly type: 'idempotency-key' }
+  /**
+   * The call changes a state, so it succeeds only once: repeated after a lost response, it succeeded if it is refused with
+   * this error. The query, by its name over tRPC, then returns the result for the same input, if the operation returns any.
+   */
+  | { readonly type: 'transition'; readonly doneCode: ErrorCode; readonly resultOf?: string };
 
 /** Describes a documented REST operation. Its parameters, in path and query, are the fields of `input`. */
 interface RestContract {
@@ -44,7 +64,13 @@ interface RestContract {
 type Stability = 'experimental' | 'beta' | 'stable';
 
 /** How a procedure responds over REST: with a body, or by 204 without one. */
-type RestBinding = RestFacts & (RestBody | { readonly response?: undefined; readonly serialize?: undefined });
+type RestBinding = RestFacts & (RestBody | RestStream | NoBody);
+
+interface NoBody {
+  readonly response?: undefined;
+  readonly headersOf?: undefined;
+  readonly stream?: undefined;
+}
 
 interface RestFacts {
   /** The names of query parameters that differ from those of the fields of `input`, by field. */
@@ -55,18 +81,34 @@ interface RestFacts {
   readonly invalidRequest?: string;
 }
 
-interface RestBody {
-  /** The body of a successful response, as the document shows it. */
+interface RestBody extends ResponseFacts {
+  /**
+   * The body of a successful response. It is made from the operation's result by this schema, and its output is what the
+   * document shows.
+   */
   readonly response: ZodType;
+  /**
+   * The headers of a response from the operation's result and its input. Each contract has its own types for both; this
+   * type is common to all contracts and names none.
+   */
+  readonly headersOf?: (output: never, input: never) => Readonly<Record<string, string>>;
+  readonly stream?: undefined;
+}
+
+/** A list that is written in pieces, because it may not fit into memory. */
+interface RestStream extends ResponseFacts {
+  /** The list as the document shows it. */
+  readonly response: ZodArray;
+  /** The text of the list. Its type names no output, like that of `headersOf`. */
+  readonly stream: (output: never) => AsyncIterable<JsonPiece>;
+  readonly headersOf?: undefined;
+}
+
+interface ResponseFacts {
   /** Examples of successful responses, by name. */
   readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
   /** The headers of a successful response in addition to those of every response, as OpenAPI's Header Objects, by name. */
   readonly responseHeaders?: Readonly<Record<string, ResponseHeader>>;
-  /**
-   * Makes the response from the procedure's output and from its input as read from the request. Each contract has its own
-   * types for both; this type is common to all contracts and names none.
-   */
-  readonly serialize: (output: never, input: never) => RestResult;
 }
 
 interface ResponseHeader {

@@ -1,22 +1,23 @@
-import type { AnyTRPCProcedure, AnyTRPCQueryProcedure } from '@trpc/server';
+import type { AnyTRPCProcedure } from '@trpc/server';
+import type { Operation } from './define-operation.ts';
 import type { ProcedureContract } from './procedure-contract.ts';
-import { getCurrentLimits, getCurrentLimitsContract } from './procedures/limits/get-current-limits.ts';
-import { cancelOrder, cancelOrderContract } from './procedures/orders/cancel-order.ts';
-import { completeOrder, completeOrderContract } from './procedures/orders/complete-order.ts';
-import { getOrder, getOrderContract } from './procedures/orders/get-order.ts';
-import { listOrderEvents, listOrderEventsContract } from './procedures/orders/list-order-events.ts';
-import { listOrders, listOrdersContract } from './procedures/orders/list-orders.ts';
-import { placeOrder, placeOrderContract } from './procedures/orders/place-order.ts';
-import { shipOrder, shipOrderContract } from './procedures/orders/ship-order.ts';
-import { getPet, getPetContract } from './procedures/pets/get-pet.ts';
-import { listOrdersPage, listOrdersPageContract } from './procedures/v2/orders/list-orders-page.ts';
+import { getCurrentLimits } from './procedures/limits/get-current-limits.ts';
+import { cancelOrder } from './procedures/orders/cancel-order.ts';
+import { completeOrder } from './procedures/orders/complete-order.ts';
+import { getOrder } from './procedures/orders/get-order.ts';
+import { listOrderEvents } from './procedures/orders/list-order-events.ts';
+import { listOrders } from './procedures/orders/list-orders.ts';
+import { placeOrder } from './procedures/orders/place-order.ts';
+import { shipOrder } from './procedures/orders/ship-order.ts';
+import { getPet } from './procedures/pets/get-pet.ts';
+import { listOrdersPage } from './procedures/v2/orders/list-orders-page.ts';
 import { createCallerFactory, router } from './trpc/trpc.ts';
 
 /**
- * Every procedure there is. The tags say what the contracts say, to those who call: tRPC's client has them in its types, and
+ * Every operation, by the name of its procedure. The tags say what the contracts say, to those who call: tRPC's client has them in its types, and
  * a test of ours compares them.
  */
-const procedures = {
+const tree = {
   orders: {
     list: listOrders,
     /** @beta */
@@ -44,9 +45,19 @@ const procedures = {
   },
 };
 
-export type Procedures = typeof procedures;
+/** Operations by name, some in groups. */
+interface OperationTree {
+  readonly [name: string]: Operation | OperationTree;
+}
 
-export const appRouter = router(procedures);
+type ProceduresOf<Tree> = {
+  [Name in keyof Tree]: Tree[Name] extends Operation<infer Procedure> ? Procedure : ProceduresOf<Tree[Name]>;
+};
+
+/** The procedures over tRPC. */
+export type Procedures = ProceduresOf<typeof tree>;
+
+export const appRouter = router(proceduresOf(tree) as Procedures);
 
 /** Clients import this type only. */
 export type AppRouter = typeof appRouter;
@@ -54,38 +65,30 @@ export type AppRouter = typeof appRouter;
 /** Calls procedures from within the process, for a principal that names itself. */
 export const createCaller = createCallerFactory(appRouter);
 
-/** The compiler requires a contract of the right type for each procedure. */
-const CONTRACTS = {
-  'orders.list': listOrdersContract,
-  'orders.get': getOrderContract,
-  'orders.cancel': cancelOrderContract,
-  'orders.place': placeOrderContract,
-  'orders.ship': shipOrderContract,
-  'orders.complete': completeOrderContract,
-  'orders.events': listOrderEventsContract,
-  'limits.current': getCurrentLimitsContract,
-  'pets.get': getPetContract,
-  'v2.orders.list': listOrdersPageContract,
-} satisfies {
-  readonly [Path in PathOf<Procedures>]: ProcedureContract & {
-    readonly type: CallTypeOf<ProcedureAt<Procedures, Path>>;
-  };
-};
+/** Every operation by the full name of its procedure, such as `orders.cancel`. */
+export const operations: ReadonlyMap<string, Operation> = new Map(listOperations(tree));
 
-/** The contract of every procedure, by its name over tRPC. */
-export const procedureContracts: ReadonlyMap<string, ProcedureContract> = new Map(Object.entries(CONTRACTS));
+/** The contract of every operation, by the same names. */
+export const procedureContracts: ReadonlyMap<string, ProcedureContract> = new Map(
+  Array.from(operations, ([name, { contract }]) => [name, contract]),
+);
 
-/** The names of a router's procedures, such as `orders.cancel`. */
-type PathOf<Procedures, Prefix extends string = ''> = {
-  [Name in keyof Procedures & string]: Procedures[Name] extends AnyTRPCProcedure
-    ? `${Prefix}${Name}`
-    : PathOf<Procedures[Name], `${Prefix}${Name}.`>;
-}[keyof Procedures & string];
+interface ProcedureTree {
+  [name: string]: AnyTRPCProcedure | ProcedureTree;
+}
 
-type ProcedureAt<Procedures, Path> = Path extends keyof Procedures
-  ? Procedures[Path]
-  : Path extends `${infer Name extends keyof Procedures & string}.${infer Rest}`
-    ? ProcedureAt<Procedures[Name], Rest>
-    : never;
+function proceduresOf(tree: OperationTree): ProcedureTree {
+  return Object.fromEntries(
+    Object.entries(tree).map(([name, branch]) => [name, isOperation(branch) ? branch.procedure : proceduresOf(branch)]),
+  );
+}
 
-type CallTypeOf<Procedure> = Procedure extends AnyTRPCQueryProcedure ? 'query' : 'mutation';
+function listOperations(tree: OperationTree, prefix = ''): [name: string, operation: Operation][] {
+  return Object.entries(tree).flatMap(([name, branch]) =>
+    isOperation(branch) ? [[prefix + name, branch]] : listOperations(branch, `${prefix}${name}.`),
+  );
+}
+
+function isOperation(branch: Operation | OperationTree): branch is Operation {
+  return 'procedure' in branch;
+}

@@ -11,7 +11,7 @@ import {
   restRoutes,
   toErrorResponse,
 } from '../src/index.ts';
-import { getPetContract } from '../src/procedures/pets/get-pet.ts';
+import { getPet } from '../src/procedures/pets/get-pet.ts';
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const { paths, components } = committed;
@@ -296,7 +296,9 @@ describe('the document', () => {
       Sunset: sunset,
       OptionalSunset: sunset,
     });
-    const { deprecation, sunset } = deprecationHeaders(getPetContract.deprecation, '/v1/pets/{petId}');
+    const { deprecation: own } = getPet.contract;
+    if (own === undefined) throw new Error('It is deprecated.');
+    const { deprecation, sunset } = deprecationHeaders(own, '/v1/pets/{petId}');
     expect(examplesOf()).toEqual(shown(deprecation, sunset));
     expect(examplesOf(new Date('2030-01-02T03:04:05Z'))).toEqual(shown(deprecation, 'Wed, 02 Jan 2030 03:04:05 GMT'));
     expect(examplesOf(new Date('2026-01-01T00:00:00Z'))).toEqual(shown('@1767225600', 'Thu, 01 Jan 2026 00:00:00 GMT'));

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { toApiError } from '../src/index.ts';
 import { decodeCursor, encodeCursor } from '../src/procedures/v2/orders/order-cursor.ts';
-import { orderJson, orderV2Json, orderWithStatusJson } from '../src/rest/order-json.ts';
+import { orderJson, orderWithStatusJson } from '../src/rest/order-json.ts';
 import {
   cancelledOrder,
   completedOrder,
@@ -119,7 +119,7 @@ describe('over REST', () => {
     const seen: string[] = [];
     for (let page = await get(query); ; page = await get(query)) {
       seen.push(page.text);
-      expect(page.links.first).toBe('limit=1&petId=7&status=shipped&status=pending');
+      expect(page.links.first).toBe('status=shipped&status=pending&petId=7&limit=1');
       query = page.links.next;
       if (query === undefined) break;
       expect(query).toContain(`${page.links.first}&cursor=`);
@@ -247,9 +247,6 @@ test('the JSON of an order has its fields in the order of the document, and no s
   ]);
   expect(orderWithStatusJson(textOf(completed))).toBe(
     '{"id":6,"petId":7,"quantity":2,"shipDate":"2026-01-02T03:04:05.600Z","complete":true,"status":"shipped"}',
-  );
-  expect(orderV2Json(completed)).toBe(
-    '{"id":"6","petId":"7","quantity":2,"shipDate":"2026-01-02T03:04:05.600Z","complete":true,"status":"shipped"}',
   );
 });
 

@@ -79,6 +79,7 @@ export async function startTestApi(): Promise<TestApi> {
     services,
     principal: who,
     requestId: 'test-request',
+    signal: new AbortController().signal,
     delivery: { type: 'in-process' },
   });
   return {

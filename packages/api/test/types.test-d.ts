@@ -3,7 +3,14 @@ import type { CommandReason, Order, OrderId, Pet, PetId } from '@petstore/domain
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { expectTypeOf } from 'vitest';
 import type { z } from 'zod';
-import type { AppRouter, Context, ErrorCode, ProcedureContract } from '../src/index.ts';
+import {
+  type AppRouter,
+  type Context,
+  defineOperation,
+  type ErrorCode,
+  type JsonPiece,
+  type ProcedureContract,
+} from '../src/index.ts';
 
 type Inputs = inferRouterInputs<AppRouter>;
 type Outputs = inferRouterOutputs<AppRouter>;
@@ -42,9 +49,27 @@ expectTypeOf<CommandReason>().toExtend<ErrorCode>();
 // Every context has a principal.
 expectTypeOf<{ services: Context['services']; requestId: string }>().not.toExtend<Context>();
 
-// A documented operation has an id, versions, and either a body with what writes it, or neither.
+// A documented operation has an id and versions, and what is made from a body needs one.
 type Operation = Extract<ProcedureContract, { openapi: object }>;
+// A mutation says how it is repeated.
+expectTypeOf<{ type: 'query' }>().toExtend<ProcedureContract>();
+expectTypeOf<{ type: 'mutation' }>().not.toExtend<ProcedureContract>();
+
 expectTypeOf<{ type: 'query'; openapi: { method: 'GET'; path: '/x' } }>().not.toExtend<ProcedureContract>();
 expectTypeOf<Omit<Operation, 'versions'>>().not.toExtend<ProcedureContract>();
-expectTypeOf<{ errors: []; response: z.ZodString }>().not.toExtend<Operation['rest']>();
+expectTypeOf<{ errors: []; headersOf: () => object }>().not.toExtend<Operation['rest']>();
+expectTypeOf<{ errors: []; response: z.ZodString; stream: () => AsyncIterable<JsonPiece> }>().not.toExtend<
+  Operation['rest']
+>();
+expectTypeOf<{ errors: []; response: z.ZodString }>().toExtend<Operation['rest']>();
 expectTypeOf<{ errors: [] }>().toExtend<Operation['rest']>();
+
+// A response holds what the operation returns.
+const described = { method: 'GET', path: '/x', operationId: 'x' } as const;
+const operationWith = <Response extends z.ZodType>(response: Response) =>
+  ({ type: 'query', versions: { v2: 'beta' }, openapi: described, rest: { errors: [], response } }) as const;
+declare const fits: z.ZodObject<{ id: z.ZodBigInt }>;
+declare const wantsMore: z.ZodObject<{ id: z.ZodBigInt; name: z.ZodString }>;
+defineOperation(operationWith(fits), async () => ({ id: 1n }));
+// @ts-expect-error there is no name
+defineOperation(operationWith(wantsMore), async () => ({ id: 1n }));

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { ERROR_CATALOGUE } from '@petstore/api';
+import { ERROR_CATALOGUE, procedureContracts } from '@petstore/api';
 import openapiTS, { astToString, type OpenAPI3, type OpenAPITSOptions, stringToAST } from 'openapi-typescript';
 
 type TypeNode = ReturnType<NonNullable<OpenAPITSOptions['transform']>>;
@@ -25,6 +25,9 @@ export const DOCUMENT_TYPES: readonly DocumentTypes[] = [
 
 /** The module of the error codes. */
 export const ERROR_CODES_FILE = fileURLToPath(new URL('../src/error-codes.ts', import.meta.url));
+
+/** The module of the facts about procedures. */
+export const TRAITS_FILE = fileURLToPath(new URL('../src/trpc/procedure-traits.ts', import.meta.url));
 
 const HEAD = `// Written by "pnpm --filter @petstore/client generate" from the OpenAPI document. Do not edit.\n\n`;
 
@@ -60,6 +63,18 @@ export async function generateDocumentTypes({ document: url, file }: DocumentTyp
   const used = nodes.filter((node) => DECLARATIONS.includes((node as { name?: { text?: string } }).name?.text));
   const text = astToString(used).replaceAll(ABSENT, '').replaceAll(EMPTY, 'object');
   return formatted(HEAD + text, file);
+}
+
+/** What the contracts say of procedures that are called in a special way, as the text of a module. */
+export function generateTraits(): string {
+  const traits = Array.from(procedureContracts, ([name, contract]) => {
+    const own = contract.type === 'query' ? contract.streams && { streams: true } : { repetition: contract.repetition };
+    return [name, own] as const;
+  });
+  const special = Object.fromEntries(traits.filter(([, own]) => own !== undefined));
+  const head = HEAD.replace('OpenAPI document', 'contracts of its operations');
+  const text = `${head}/** By the procedure's full name. */\nexport const TRAITS = ${JSON.stringify(special)} as const;\n`;
+  return formatted(text, TRAITS_FILE);
 }
 
 /** The codes of the service's errors by their status, as the text of a module. */

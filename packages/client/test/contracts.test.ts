@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ProcedureContract, procedureContracts } from '@petstore/api';
-import { describe, expect, expectTypeOf, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import {
   DOCUMENT_TYPES,
   ERROR_CODES_FILE,
   generateDocumentTypes,
   generateErrorCodes,
+  generateTraits,
+  TRAITS_FILE,
 } from '../scripts/document-types.ts';
 import type { Order, OrderEventV2, OrderFilter, OrderV2, Pet, PetstoreRestClient } from '../src/rest.ts';
 import { traitsOf } from '../src/trpc/procedures.ts';
@@ -64,19 +66,27 @@ test('v2 promises the fields of an order, and takes its filters by their types',
   }>();
 });
 
-describe('what the client knows of a procedure', () => {
-  test('is known of procedures that exist', () => {
-    expect([...procedureContracts.keys()]).toEqual(
-      expect.arrayContaining(['orders.list', 'orders.cancel', 'limits.current']),
-    );
-  });
+test('what the client knows of procedures is what their contracts say', () => {
+  const committed = readFileSync(TRAITS_FILE, 'utf8');
+  expect(committed, 'A contract has changed: run "pnpm --filter @petstore/client generate".').toBe(generateTraits());
+  expect(traitsOf('orders.list')).toEqual({ streams: true });
+  expect(traitsOf('orders.place')).toEqual({ repetition: { type: 'idempotency-key' } });
+  expect(traitsOf('orders.get')).toEqual({});
+});
 
-  test.each([...procedureContracts])('is what the service says: %s', (name, { type, streams }) => {
-    const { takesKey, transition, ...traits } = traitsOf(name);
-    expect(traits.streams).toBe(streams);
-    const waysToRepeat = [takesKey, transition].filter((way) => way !== undefined);
-    expect(waysToRepeat).toHaveLength(type === 'mutation' ? 1 : 0);
-  });
+test('the result of a repeated transition is that of a query with the same input', () => {
+  const transitions = [...procedureContracts.values()].flatMap((contract) =>
+    contract.type === 'mutation' && contract.repetition.type === 'transition'
+      ? [{ ...contract, ...contract.repetition }]
+      : [],
+  );
+  expect(transitions).toHaveLength(3);
+  for (const { resultOf, input } of transitions) {
+    if (resultOf === undefined) continue;
+    const query = procedureContracts.get(resultOf);
+    expect(query?.type).toBe('query');
+    expect(query?.input?.safeParse({ orderId: 1n })).toEqual(input?.safeParse({ orderId: 1n }));
+  }
 });
 
 const PACKAGE = join(import.meta.dirname, '..');

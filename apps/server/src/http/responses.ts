@@ -11,7 +11,7 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import type { HttpMetrics } from '../operations/metrics.ts';
-import { logFieldsOf } from './observe.ts';
+import { logFieldsOf, whenClosed } from './observe.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -92,6 +92,15 @@ export function reportError(request: FastifyRequest, error: unknown, metrics: Ht
 /** What is thrown to end work for a caller who has left. It is no failure. */
 export class CallerLeftError extends Error {
   override readonly name = 'CallerLeftError';
+}
+
+const RESPONSE_CLOSED = new CallerLeftError(); // made once, because each response ends
+
+/** The signal of what a request sets going: aborted when its response has ended, or its caller has left. */
+export function signalOf(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController();
+  whenClosed(reply, () => closed.abort(RESPONSE_CLOSED));
+  return closed.signal;
 }
 
 /** The errors with which streams, and what waits on a signal, end when a connection does. */

@@ -24,7 +24,7 @@ interface Component {
 const nameOf = ({ group, name, version }: Component) => `${group === undefined ? '' : `${group}/`}${name}@${version}`;
 
 /** Not needed by a server with an external database. */
-const DEVELOPMENT_ONLY = ['vitest', '@biomejs/biome', 'typescript', 'turbo', 'trpc-to-openapi', '@petstore/testing'];
+const DEVELOPMENT_ONLY = ['vitest', '@biomejs/biome', 'typescript', 'turbo', '@petstore/testing'];
 
 /** Runs pnpm. @returns its standard output */
 async function pnpm(arguments_: readonly string[], folder: string): Promise<string> {

@@ -2,7 +2,7 @@ import type { OpenAPIObject } from 'trpc-to-openapi';
 import v1 from '../../openapi.json' with { type: 'json' };
 import v2 from '../../openapi.v2.json' with { type: 'json' };
 import { deprecationHeaders, sunsetDay } from '../deprecation.ts';
-import { getPetContract } from '../procedures/pets/get-pet.ts';
+import { getPet } from '../procedures/pets/get-pet.ts';
 import { API_VERSIONS, type ApiVersion, DEPRECATION_GUIDE_PATH } from './versions.ts';
 
 type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
@@ -89,7 +89,8 @@ function withSunset(operation: Operation, sunsetAt: Date | undefined): Operation
 
 /** Adds examples with this installation's dates of deprecation. */
 function withSunsetExamples(headers: Headers = {}, sunsetAt: Date): Headers {
-  const { deprecation: own, openapi } = getPetContract; // no other is deprecated
+  const { deprecation: own, openapi } = getPet.contract; // no other is deprecated
+  if (own === undefined || openapi === undefined) return headers;
   const { deprecation, sunset } = deprecationHeaders({ ...own, sunsetAt }, `/v1${openapi.path}`);
   const examples: Readonly<Record<string, string>> = {
     Deprecation: deprecation,

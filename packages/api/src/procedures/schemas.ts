@@ -25,6 +25,17 @@ export const eventIdText = (description: string) =>
     .regex(/^(0|[1-9]\d{0,18})$/)
     .meta({ description });
 
+/** A text in a response: one of these, or one that only a newer release knows, whose rows are passed on as they are. */
+export const oneOf = (texts: readonly string[], description: string) =>
+  z.string().meta({ enum: [...texts], description });
+
+/** Writes a time, in UTC with milliseconds. */
+export const timeAsText = (description: string) =>
+  z.preprocess(
+    (time: Date) => time.toISOString(),
+    z.string().meta({ format: 'date-time', maxLength: 24, description }),
+  );
+
 export const limitError = `must be a whole number from ${PAGE_LIMIT_MIN} to ${PAGE_LIMIT_MAX}`;
 
 /** The parameter that bounds a page. */

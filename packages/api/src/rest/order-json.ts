@@ -1,4 +1,4 @@
-import type { Order, OrderText, OrderTextBatch } from '@petstore/domain';
+import type { OrderText, OrderTextBatch } from '@petstore/domain';
 
 /** A part of a JSON text. */
 export interface JsonPiece {
@@ -6,7 +6,7 @@ export interface JsonPiece {
   readonly isLast: boolean;
 }
 
-// The JSON of an order. 64-bit integers are bare digits in v1 and strings in v2; an unknown ship date is left out.
+// The JSON of an order. 64-bit integers are bare digits; an unknown ship date is left out.
 
 /** An order in v1. */
 export const orderJson = ({ id, petId, quantity, shipDate, complete }: OrderText): string =>
@@ -15,10 +15,6 @@ export const orderJson = ({ id, petId, quantity, shipDate, complete }: OrderText
 /** An order as exports write it: as in v1, with its status. */
 export const orderWithStatusJson = ({ id, petId, quantity, shipDate, complete, status }: OrderText): string =>
   `{"id":${id},"petId":${petId},"quantity":${quantity}${shipDateField(shipDate)},"complete":${complete},"status":"${status}"}`;
-
-/** An order in v2. Its ids are strings, which no JSON parser rounds. */
-export const orderV2Json = ({ id, petId, quantity, shipDate, complete, status }: Order): string =>
-  `{"id":"${id}","petId":"${petId}","quantity":${quantity}${shipDateField(shipDate?.toISOString())},"complete":${complete},"status":"${status}"}`;
 
 const shipDateField = (shipDate: string | undefined): string =>
   shipDate === undefined ? '' : `,"shipDate":"${shipDate}"`;

@@ -9,7 +9,14 @@ export type RestResult =
   | { readonly type: 'json'; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
   | { readonly type: 'json-stream'; readonly pieces: AsyncIterable<JsonPiece> };
 
-/** A procedure as a REST route of one version. */
+/** What a response has besides the body that the document shows. */
+export interface RestReply {
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** The body in pieces, in place of the other. */
+  pieces?: AsyncIterable<JsonPiece>;
+}
+
+/** An operation as a REST route of one version. */
 export interface RestRoute {
   readonly operationId: string;
   /** The procedure's path in the router, such as `orders.cancel`. */
@@ -25,7 +32,7 @@ export interface RestRoute {
   /** Present if the operation is deprecated. */
   readonly deprecation?: Deprecation;
   /**
-   * Runs the procedure.
+   * Runs the operation.
    *
    * @param params the path parameters, percent-decoded
    * @param query the text after the question mark, as it was sent; ignored unless `takesQuery`

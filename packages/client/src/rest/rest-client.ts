@@ -25,8 +25,17 @@ export type Pet = components['schemas']['Pet'];
 /** The rate limit status of the key: what remains in each window, and when it resets. */
 export type Limits = componentsV2['schemas']['Limits'];
 
+/** The methods of operations that are named otherwise: each does more than one call of its operation, or reads shorter. */
+interface MethodNames {
+  readonly listOrdersPage: 'listOrders';
+  readonly listOrderEvents: 'orderEvents';
+  readonly getLimits: 'limits';
+}
+
+type MethodOf<Operation> = Operation extends keyof MethodNames ? MethodNames[Operation] : Operation & string;
+
 /** The preview of v2. What is beta is meant to stay, what is experimental may change or go with any release of the service. */
-export interface PetstoreRestClientV2 {
+export interface PetstoreRestClientV2 extends Record<MethodOf<keyof operationsV2>, unknown> {
   /**
    * The orders that match a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They are
    * read page by page. No order comes twice, and no order that matches throughout is missed.

@@ -28,8 +28,9 @@ export class RetryingClient extends TRPCUntypedClient<AppRouter> {
   }
 
   override async mutation(path: string, input?: unknown, options: TRPCRequestOptions = {}): Promise<unknown> {
-    const { takesKey, transition } = traitsOf(path);
-    const sent = takesKey ? withKey(input) : input; // every attempt has the same key
+    const { repetition } = traitsOf(path);
+    const sent = repetition?.type === 'idempotency-key' ? withKey(input) : input; // every attempt has the same key
+    const transition = repetition?.type === 'transition' ? repetition : undefined;
     const outcome = await this.#retry(options, async (isAfterLoss) => {
       try {
         return await super.mutation(path, sent, options);

@@ -117,16 +117,18 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
   const plan = { name: 'enterprise', limits } as const;
   const contextOf = ({ headers }: IncomingMessage, response: ServerResponse): Context => {
     const permissions = KEYS[headers.authorization ?? ''] ?? EXTERNAL;
+    const closed = new AbortController();
+    response.once('close', () => closed.abort());
     return {
       services,
       requestId: 'test',
+      signal: closed.signal,
       principal: { type: 'api-key', keyId: KEY_ID, ...permissions, plan },
       delivery: { type: 'in-process' },
       async wait(durationMs, work) {
-        const ending = new AbortController();
-        const timer = setTimeout(() => ending.abort(), durationMs);
-        response.once('close', () => ending.abort());
-        return work(ending.signal).finally(() => clearTimeout(timer));
+        const over = new AbortController();
+        const timer = setTimeout(() => over.abort(), durationMs);
+        return work(AbortSignal.any([over.signal, closed.signal])).finally(() => clearTimeout(timer));
       },
     };
   };

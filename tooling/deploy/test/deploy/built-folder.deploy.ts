@@ -78,10 +78,13 @@ test('serves with Node alone, and ends with 0 at SIGTERM', async () => {
   expect(listed.headers.get('x-ratelimit-limit')).toBe('1000');
   const client = createPetstoreClient({ baseUrl: publicUrl, apiKey: key });
   const { id } = await client.orders.place.mutate({ petId: 1n, quantity: 1 });
+  expect(await client.rest.v2.getOrder({ orderId: id })).toMatchObject({ id, status: 'pending' });
+  await client.rest.cancelOrder({ orderId: id });
   let count = 0;
   for await (const batch of await client.orders.list.query()) count += batch.length;
   expect(count).toBe(5001);
   expect(JSON.parse(petstore(environment, 'audit', '--order', `${id}`, '--json'))).toMatchObject([
+    { action: 'order.cancelled' },
     { action: 'order.placed' },
   ]);
   expect(await (await fetch(`${publicUrl}/v1/openapi.yaml`)).text()).toMatch(/^openapi: 3\.1/);
@@ -135,6 +138,8 @@ test('serves on the oldest Node that it admits', async () => {
   const [, url = ''] = await running.said(/listening on (http:\/\/[^"\s]+)/);
   const response = await fetch(`${url}/v1/store/orders`, { headers: { authorization: `Bearer ${key}` } });
   expect([response.status, await response.json()]).toEqual([200, []]);
+  const absent = await fetch(`${url}/v2/store/orders/404`, { headers: { authorization: `Bearer ${key}` } });
+  expect(await absent.json()).toMatchObject({ code: 'order_not_found' });
   running.process.kill('SIGTERM');
   expect(await running.exited).toEqual({ code: 0, signal: null });
 });

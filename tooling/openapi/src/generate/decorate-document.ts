@@ -54,6 +54,7 @@ function describeParameter(parameter: Parameter, idsAreText: boolean): Parameter
   const isText = idsAreText && schema['format'] === 'int64';
   return {
     ...parameter,
+    ...(parameter.in === 'path' && { required: true }), // the generator takes what is read from a text for optional
     ...(parameter.description === undefined && typeof description === 'string' && { description }),
     ...(example !== undefined && { example: isText ? String(example) : example }),
     schema: isText ? INT64_TEXT : schema,

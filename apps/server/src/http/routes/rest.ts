@@ -4,7 +4,7 @@ import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
 import type { DeprecatedOperation } from '../observe.ts';
-import { refuseUnknownPath, sendJson } from '../responses.ts';
+import { refuseUnknownPath, sendJson, signalOf } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import type { WaitingCalls } from '../streams/waiting-calls.ts';
 import { addPath } from './add-path.ts';
@@ -37,13 +37,15 @@ export const rest = fp<RestOptions>(
     async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { params, id: requestId } = request;
       const principal = principalOf(request);
+      const signal = signalOf(reply);
       const query = route.takesQuery ? queryOf(request) : '';
       const context: Context = {
         services,
         principal,
         requestId,
+        signal,
         delivery: { type: 'in-process' },
-        ...(request.method !== 'HEAD' && { wait: waitingCalls.waitOf(request, reply) }),
+        ...(request.method !== 'HEAD' && { wait: waitingCalls.waitOf(request, reply, signal) }),
       };
       const result = await route.call(params as Record<string, string>, context, query);
       reply.code(route.successStatus);

@@ -14,7 +14,7 @@ import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
 import type { DeprecatedOperation } from '../observe.ts';
-import { addVary, errorHandler, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
+import { addVary, errorHandler, refusalOf, refuseUnknownPath, reportError, signalOf } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import type { WaitingCalls } from '../streams/waiting-calls.ts';
 
@@ -84,12 +84,14 @@ export const trpc = fp<TrpcOptions>(
 
     function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
       const { id: requestId } = request;
+      const signal = signalOf(reply);
       return {
         services,
         principal: principalOf(request),
         requestId,
+        signal,
         delivery: longLists.deliveryOverTrpc(request, reply, info),
-        ...(info.calls.length === 1 && { wait: waitingCalls.waitOf(request, reply) }),
+        ...(info.calls.length === 1 && { wait: waitingCalls.waitOf(request, reply, signal) }),
       };
     }
   },

@@ -3,7 +3,7 @@ import { KEY_WAITING_CALLS_MAX } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { principalOf } from '../admission.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
-import { excludeFromDurations, whenClosed } from '../observe.ts';
+import { excludeFromDurations } from '../observe.ts';
 import { refusalOf } from '../responses.ts';
 
 /** Calls that wait for something to happen: they take no room of requests in flight, and end when their caller leaves. */
@@ -25,8 +25,8 @@ export class WaitingCalls {
     return this.#count;
   }
 
-  /** How a request may wait. */
-  waitOf(request: FastifyRequest, reply: FastifyReply): Wait {
+  /** How a request may wait. @param signal ends with its response */
+  waitOf(request: FastifyRequest, reply: FastifyReply, signal: AbortSignal): Wait {
     return async (durationMs, work) => {
       if (this.#stopping.signal.aborted || this.#count >= this.#max) return undefined;
       const release = this.#ofKeys.tryAcquire(principalOf(request).keyId, 1, KEY_WAITING_CALLS_MAX);
@@ -34,16 +34,12 @@ export class WaitingCalls {
       this.#count++;
       request.admission?.release();
       excludeFromDurations(reply);
-      const ending = new AbortController();
-      const end = () => ending.abort();
-      const timer = setTimeout(end, durationMs);
-      whenClosed(reply, end);
-      this.#stopping.signal.addEventListener('abort', end);
+      const over = new AbortController();
+      const timer = setTimeout(() => over.abort(), durationMs);
       try {
-        return await work(ending.signal);
+        return await work(AbortSignal.any([over.signal, signal, this.#stopping.signal]));
       } finally {
         clearTimeout(timer);
-        this.#stopping.signal.removeEventListener('abort', end);
         this.#count--;
         release();
         await this.#requireKey(request);

@@ -1,9 +1,8 @@
 import { apiKeySubject, LIMIT_MAX } from '@petstore/domain';
 import type { WindowStatus } from '@petstore/rate-limit';
 import { z } from 'zod';
-import type { ProcedureContract } from '../../procedure-contract.ts';
-import type { RestResult } from '../../rest/rest-route.ts';
-import { procedure } from '../../trpc/trpc.ts';
+import { defineOperation } from '../../define-operation.ts';
+import { timeAsText } from '../schemas.ts';
 
 /** The use of one window by a key. */
 export interface WindowUse {
@@ -29,20 +28,18 @@ export interface CurrentLimits {
 const count = (minimum: number, description: string) =>
   z.int().min(minimum).max(LIMIT_MAX).meta({ format: 'int32', description });
 
-const time = (description: string) => z.string().meta({ format: 'date-time', maxLength: 24, description });
-
 const LimitWindowResponse = z
   .object({
     limit: count(1, 'Maximum number of requests in any period as long as the window.'),
     used: count(0, 'Requests that count now. Exceeds `limit` if the limit was lowered since.'),
     remaining: count(0, 'Exactly this many more requests are admitted now.'),
-    reset: time('When the next request becomes available, in UTC; the current time if none is used.'),
+    reset: timeAsText('When the next request becomes available, in UTC; the current time if none is used.'),
   })
   .meta({ id: 'LimitWindow', description: 'The use of one sliding window by a key.' });
 
 const BanResponse = z
   .object({
-    until: time('When it ends, in UTC.'),
+    until: timeAsText('When it ends, in UTC.'),
     level: count(1, 'Counts from 1: bans of 1, 5, 15 and 60 minutes.'),
   })
   .meta({ id: 'Ban', description: 'A ban in force.' });
@@ -56,42 +53,39 @@ const LimitsResponse = z
   })
   .meta({ id: 'Limits', description: 'The status of the limits of a key.' });
 
-export const getCurrentLimitsContract = {
-  type: 'query',
-  versions: { v2: 'beta' },
-  openapi: {
-    method: 'GET',
-    path: '/limits',
-    operationId: 'getLimits',
-    summary: 'Get the rate limit status of the key',
-    description:
-      'Returns how many requests the API key has left in both rate limit windows, when they reset, and how many refusals ' +
-      'count towards a ban. It counts as a request itself.',
-    tags: ['limits'],
-    successDescription: 'The status of the limits.',
-  },
-  rest: {
-    response: LimitsResponse,
-    examples: {
-      limits: {
-        summary: 'One request of each window is used.',
-        value: {
-          minute: { limit: 60, used: 1, remaining: 59, reset: '2026-12-01T09:31:01.000Z' },
-          day: { limit: 1_000, used: 1, remaining: 999, reset: '2026-12-02T09:45:00.000Z' },
-          refusals: 0,
-          ban: null,
+/** Returns the status of the caller's limits: `null` for callers in the same process, which have none. */
+export const getCurrentLimits = defineOperation(
+  {
+    type: 'query',
+    versions: { v2: 'beta' },
+    openapi: {
+      method: 'GET',
+      path: '/limits',
+      operationId: 'getLimits',
+      summary: 'Get the rate limit status of the key',
+      description:
+        'Returns how many requests the API key has left in both rate limit windows, when they reset, and how many refusals ' +
+        'count towards a ban. It counts as a request itself.',
+      tags: ['limits'],
+      successDescription: 'The status of the limits.',
+    },
+    rest: {
+      response: LimitsResponse,
+      examples: {
+        limits: {
+          summary: 'One request of each window is used.',
+          value: {
+            minute: { limit: 60, used: 1, remaining: 59, reset: '2026-12-01T09:31:01.000Z' },
+            day: { limit: 1_000, used: 1, remaining: 999, reset: '2026-12-02T09:45:00.000Z' },
+            refusals: 0,
+            ban: null,
+          },
         },
       },
+      errors: [],
     },
-    errors: [],
-    serialize: (limits: CurrentLimits): RestResult => ({ type: 'json', text: JSON.stringify(limits) }),
   },
-} satisfies ProcedureContract;
-
-/** Returns the status of the caller's limits: `null` for callers in the same process, which have none. */
-export const getCurrentLimits = procedure
-  .meta(getCurrentLimitsContract)
-  .query(async ({ ctx }): Promise<CurrentLimits | null> => {
+  async ({ ctx }): Promise<CurrentLimits | null> => {
     if (ctx.principal.type === 'in-process') return null;
     const subject = apiKeySubject(ctx.principal.keyId, ctx.principal.plan);
     const { minute, day, refusals, ban } = await ctx.services.limiter.peek(subject);
@@ -102,7 +96,8 @@ export const getCurrentLimits = procedure
       refusals,
       ban: ban === undefined ? null : { until: new Date(ban.untilMs), level: ban.level },
     };
-  });
+  },
+);
 
 const useOf = ({ limit, used, remaining, resetAtMs }: WindowStatus): WindowUse => ({
   limit,

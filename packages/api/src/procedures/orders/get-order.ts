@@ -1,55 +1,50 @@
 import { type Order, orderId } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
+import { defineOperation } from '../../define-operation.ts';
 import { int64, int64Complaint } from '../../int64.ts';
-import type { ProcedureContract } from '../../procedure-contract.ts';
-import { orderV2Json } from '../../rest/order-json.ts';
-import { procedure } from '../../trpc/trpc.ts';
 import { inputObject } from '../schemas.ts';
 import { OrderV2Response } from './order-response.ts';
 
-export const getOrderContract = {
-  type: 'query',
-  input: inputObject({ orderId: int64('Identifier of the order.').meta({ examples: [1] }) }),
-  versions: { v2: 'beta' },
-  openapi: {
-    method: 'GET',
-    path: '/store/orders/{orderId}',
-    operationId: 'getOrder',
-    summary: 'Find an order by its identifier',
-    description: 'Returns one order, whatever its state.',
-    tags: ['orders'],
-    successDescription: 'The order.',
-  },
-  rest: {
-    response: OrderV2Response,
-    examples: {
-      shipped: {
-        summary: 'An order that has shipped.',
-        value: {
-          id: '1',
-          petId: '7',
-          quantity: 2,
-          shipDate: '2026-12-01T09:30:00.000Z',
-          complete: false,
-          status: 'shipped',
+export const getOrder = defineOperation(
+  {
+    type: 'query',
+    input: inputObject({ orderId: int64('Identifier of the order.').meta({ examples: [1] }) }),
+    versions: { v2: 'beta' },
+    openapi: {
+      method: 'GET',
+      path: '/store/orders/{orderId}',
+      operationId: 'getOrder',
+      summary: 'Find an order by its identifier',
+      description: 'Returns one order, whatever its state.',
+      tags: ['orders'],
+      successDescription: 'The order.',
+    },
+    rest: {
+      response: OrderV2Response,
+      examples: {
+        shipped: {
+          summary: 'An order that has shipped.',
+          value: {
+            id: '1',
+            petId: '7',
+            quantity: 2,
+            shipDate: '2026-12-01T09:30:00.000Z',
+            complete: false,
+            status: 'shipped',
+          },
+        },
+        pending: {
+          summary: 'A pending order whose ship date is not known.',
+          value: { id: '2', petId: '7', quantity: 1, complete: false, status: 'pending' },
         },
       },
-      pending: {
-        summary: 'A pending order whose ship date is not known.',
-        value: { id: '2', petId: '7', quantity: 1, complete: false, status: 'pending' },
-      },
+      invalidRequest: int64Complaint('orderId'),
+      errors: ['order_not_found'],
     },
-    invalidRequest: int64Complaint('orderId'),
-    errors: ['order_not_found'],
-    serialize: (order: Order) => ({ type: 'json', text: orderV2Json(order) }),
   },
-} satisfies ProcedureContract;
-
-export const getOrder = procedure
-  .meta(getOrderContract)
-  .input(getOrderContract.input)
-  .query(async ({ ctx, input }): Promise<Order> => {
+  async ({ ctx, input }): Promise<Order> => {
     const order = await ctx.services.orders.findOrder(orderId(input.orderId));
     if (order === undefined) throw new ApiError('order_not_found');
     return order;
-  });
+  },
+);

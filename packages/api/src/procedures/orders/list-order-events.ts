@@ -9,12 +9,9 @@ import {
   parseOrderEventId,
 } from '@petstore/domain';
 import { z } from 'zod';
-import { int64Text } from '../../int64.ts';
-import type { ProcedureContract } from '../../procedure-contract.ts';
-import { orderV2Json } from '../../rest/order-json.ts';
-import type { RestResult } from '../../rest/rest-route.ts';
-import { procedure } from '../../trpc/trpc.ts';
-import { eventIdText, eventPosition, inputObject, pageLimit } from '../schemas.ts';
+import { defineOperation } from '../../define-operation.ts';
+import { int64AsText } from '../../int64.ts';
+import { eventIdText, eventPosition, inputObject, oneOf, pageLimit, timeAsText } from '../schemas.ts';
 import { OrderV2Response } from './order-response.ts';
 
 const waitError = `must be a whole number from 0 to ${EVENT_WAIT_MAX_SECONDS}`;
@@ -49,16 +46,12 @@ const ListOrderEventsInput = inputObject({
 const OrderEventResponse = z
   .object({
     id: eventIdText('Identifies the event, and is the position after it. A later event has a larger number.'),
-    type: z.enum(ORDER_EVENT_TYPES).meta({
-      description:
-        'What happened. `order.imported` is reported for imported and generated orders, whatever their status.',
-    }),
-    orderId: int64Text('Identifier of the order.'),
-    at: z.string().meta({
-      format: 'date-time',
-      maxLength: 24,
-      description: 'When it happened, in UTC with milliseconds. A later event may have an earlier time.',
-    }),
+    type: oneOf(
+      ORDER_EVENT_TYPES,
+      'What happened. `order.imported` is reported for imported and generated orders, whatever their status.',
+    ),
+    orderId: int64AsText('Identifier of the order.'),
+    at: timeAsText('When it happened, in UTC with milliseconds. A later event may have an earlier time.'),
     order: OrderV2Response,
   })
   .meta({ id: 'OrderEvent', description: 'A change of an order, and the order as it was after the change.' });
@@ -90,69 +83,59 @@ export interface OrderEvents {
   readonly nextAfter: string;
 }
 
-export const listOrderEventsContract = {
-  type: 'query',
-  input: ListOrderEventsInput,
-  versions: { v2: 'experimental' },
-  openapi: {
-    method: 'GET',
-    path: '/store/order-events',
-    operationId: 'listOrderEvents',
-    summary: 'Follow the changes of orders',
-    description:
-      'Returns the changes of orders after a position, oldest first. Call again with `nextAfter`. With `wait`, a call that ' +
-      'finds no change waits for one. Of one key 64 calls wait at a time; further calls, and all calls while the server ' +
-      'stops, get their response at once, as with `wait=0`. No change is missed, whichever transaction commits first, ' +
-      'and the changes of one order arrive in the order in which they were made. Ids are not consecutive. Events are ' +
-      'retained for 30 days, unless the operator of the service configures another period.',
-    tags: ['orders'],
-    successDescription: 'The changes after the position.',
-  },
-  rest: {
-    response: OrderEventsResponse,
-    examples: {
-      changes: {
-        summary: 'An order was placed, and cancelled.',
-        value: {
-          events: [
-            {
-              id: '21',
-              type: 'order.placed',
-              orderId: '9',
-              at: '2026-12-01T09:30:00.000Z',
-              order: { id: '9', petId: '7', quantity: 1, complete: false, status: 'pending' },
-            },
-            {
-              id: '23',
-              type: 'order.cancelled',
-              orderId: '9',
-              at: '2026-12-01T09:31:12.345Z',
-              order: { id: '9', petId: '7', quantity: 1, complete: false, status: 'cancelled' },
-            },
-          ],
-          nextAfter: '23',
-        },
-      },
-      nothing: { summary: 'Nothing has changed since.', value: { events: [], nextAfter: '23' } },
-    },
-    parameterNames: { waitSeconds: 'wait' },
-    invalidRequest: 'after: must be the id of an event, or 0 for the beginning of the retained events.',
-    errors: ['events_expired'],
-    serialize: ({ events, nextAfter }: OrderEvents): RestResult => ({
-      type: 'json',
-      text: `{"events":[${events.map(eventJson).join()}],"nextAfter":"${nextAfter}"}`,
-    }),
-  },
-} satisfies ProcedureContract;
-
-const eventJson = ({ id, type, orderId, at, order }: ListedOrderEvent): string =>
-  `{"id":"${id}","type":"${type}","orderId":"${orderId}","at":"${at.toISOString()}","order":${orderV2Json(order)}}`;
-
 /** Reads changes of orders, and waits for the first if there is none. */
-export const listOrderEvents = procedure
-  .meta(listOrderEventsContract)
-  .input(listOrderEventsContract.input)
-  .query(async ({ ctx, input }): Promise<OrderEvents> => {
+export const listOrderEvents = defineOperation(
+  {
+    type: 'query',
+    input: ListOrderEventsInput,
+    versions: { v2: 'experimental' },
+    openapi: {
+      method: 'GET',
+      path: '/store/order-events',
+      operationId: 'listOrderEvents',
+      summary: 'Follow the changes of orders',
+      description:
+        'Returns the changes of orders after a position, oldest first. Call again with `nextAfter`. With `wait`, a call that ' +
+        'finds no change waits for one. Of one key 64 calls wait at a time; further calls, and all calls while the server ' +
+        'stops, get their response at once, as with `wait=0`. No change is missed, whichever transaction commits first, ' +
+        'and the changes of one order arrive in the order in which they were made. Ids are not consecutive. Events are ' +
+        'retained for 30 days, unless the operator of the service configures another period.',
+      tags: ['orders'],
+      successDescription: 'The changes after the position.',
+    },
+    rest: {
+      response: OrderEventsResponse,
+      examples: {
+        changes: {
+          summary: 'An order was placed, and cancelled.',
+          value: {
+            events: [
+              {
+                id: '21',
+                type: 'order.placed',
+                orderId: '9',
+                at: '2026-12-01T09:30:00.000Z',
+                order: { id: '9', petId: '7', quantity: 1, complete: false, status: 'pending' },
+              },
+              {
+                id: '23',
+                type: 'order.cancelled',
+                orderId: '9',
+                at: '2026-12-01T09:31:12.345Z',
+                order: { id: '9', petId: '7', quantity: 1, complete: false, status: 'cancelled' },
+              },
+            ],
+            nextAfter: '23',
+          },
+        },
+        nothing: { summary: 'Nothing has changed since.', value: { events: [], nextAfter: '23' } },
+      },
+      parameterNames: { waitSeconds: 'wait' },
+      invalidRequest: 'after: must be the id of an event, or 0 for the beginning of the retained events.',
+      errors: ['events_expired'],
+    },
+  },
+  async ({ ctx, input }): Promise<OrderEvents> => {
     const { events } = ctx.services;
     const { after, limit, waitSeconds } = input;
     const page = await events.readEvents(parseOrderEventId(after ?? '') ?? 'now', limit);
@@ -161,7 +144,8 @@ export const listOrderEvents = procedure
       events.waitForEvents(page.nextAfter, limit, signal),
     );
     return orderEventsOf(awaited ?? page);
-  });
+  },
+);
 
 const orderEventsOf = ({ events, nextAfter }: OrderEventPage): OrderEvents => ({
   events: events.map(({ id, type, at, order }) => ({ id: id.toString(), type, orderId: order.id, at, order })),

@@ -2,9 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Order, OrderBatch, OrderTextBatch } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../../api-error.ts';
-import type { ProcedureContract } from '../../procedure-contract.ts';
+import { defineOperation } from '../../define-operation.ts';
 import { ordersJson } from '../../rest/order-json.ts';
-import { procedure } from '../../trpc/trpc.ts';
 import { OrderResponse } from './order-response.ts';
 
 /**
@@ -18,67 +17,68 @@ export interface OrderList extends OrderBatches {
   readonly texts: () => AsyncIterable<OrderTextBatch>;
 }
 
-export const listOrdersContract = {
-  type: 'query',
-  streams: true,
-  versions: { v1: 'stable' },
-  openapi: {
-    method: 'GET',
-    path: '/store/orders',
-    operationId: 'listOrders',
-    summary: 'List all orders',
-    description:
-      'Returns all orders placed in the store in a single response, ascending by id, whatever their status. ' +
-      'Filtering and pagination are not supported.',
-    tags: ['orders'],
-    successDescription: 'All orders.',
-  },
-  rest: {
-    response: z.array(OrderResponse),
-    examples: {
-      some: {
-        summary: 'A pending order, a fulfilled order, and one whose ship date is not known.',
-        value: [
-          { id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false },
-          { id: 2, petId: 12, quantity: 1, shipDate: '2026-11-03T14:05:21.480Z', complete: true },
-          { id: 5, petId: 7, quantity: 30, complete: false },
-        ],
-      },
-      none: { summary: 'No order has been placed yet.', value: [] },
-    },
-    errors: [],
-    serialize: ({ texts }: OrderList) => ({ type: 'json-stream', pieces: ordersJson(texts()) }),
-  },
-} satisfies ProcedureContract;
-
 /** The maximum number of orders in a batch. While one is written as superjson, nothing else is served. */
 const BATCH_MAX = 50;
 
 /** The maximum number of orders in a list that is not streamed, which is held in memory as a whole. */
 const WHOLE_LIST_MAX = 2_000;
 
-export const listOrders = procedure.meta(listOrdersContract).query(async ({ ctx }): Promise<OrderBatches> => {
-  const { delivery, services } = ctx;
-  const { orders } = services;
-  switch (delivery.type) {
-    case 'in-process': {
-      const list: OrderList = {
-        [Symbol.asyncIterator]: () => smallBatches(orders.listOrders()),
-        texts: () => orders.listOrderTexts(),
-      };
-      return list;
+export const listOrders = defineOperation(
+  {
+    type: 'query',
+    streams: true,
+    versions: { v1: 'stable' },
+    openapi: {
+      method: 'GET',
+      path: '/store/orders',
+      operationId: 'listOrders',
+      summary: 'List all orders',
+      description:
+        'Returns all orders placed in the store in a single response, ascending by id, whatever their status. ' +
+        'Filtering and pagination are not supported.',
+      tags: ['orders'],
+      successDescription: 'All orders.',
+    },
+    rest: {
+      response: z.array(OrderResponse),
+      examples: {
+        some: {
+          summary: 'A pending order, a fulfilled order, and one whose ship date is not known.',
+          value: [
+            { id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false },
+            { id: 2, petId: 12, quantity: 1, shipDate: '2026-11-03T14:05:21.480Z', complete: true },
+            { id: 5, petId: 7, quantity: 30, complete: false },
+          ],
+        },
+        none: { summary: 'No order has been placed yet.', value: [] },
+      },
+      errors: [],
+      stream: ({ texts }: OrderList) => ordersJson(texts()),
+    },
+  },
+  async ({ ctx }): Promise<OrderBatches> => {
+    const { delivery, services } = ctx;
+    const { orders } = services;
+    switch (delivery.type) {
+      case 'in-process': {
+        const list: OrderList = {
+          [Symbol.asyncIterator]: () => smallBatches(orders.listOrders()),
+          texts: () => orders.listOrderTexts(),
+        };
+        return list;
+      }
+      case 'batches':
+        return smallBatches(await delivery.begin(orders.listOrders()));
+      case 'array': {
+        const batches = smallBatches(await delivery.begin(orders.listOrders()));
+        // The type is that of callers with a streaming link. All others get an array.
+        return (await wholeList(batches)) as unknown as OrderBatches;
+      }
+      default:
+        return delivery satisfies never;
     }
-    case 'batches':
-      return smallBatches(await delivery.begin(orders.listOrders()));
-    case 'array': {
-      const batches = smallBatches(await delivery.begin(orders.listOrders()));
-      // The type is that of callers with a streaming link. All others get an array.
-      return (await wholeList(batches)) as unknown as OrderBatches;
-    }
-    default:
-      return delivery satisfies never;
-  }
-});
+  },
+);
 
 /** Lets other requests run between two batches. The next batch is made when its reader asks for it. */
 async function* smallBatches(batches: AsyncIterable<OrderBatch>): AsyncGenerator<readonly Order[], void, void> {

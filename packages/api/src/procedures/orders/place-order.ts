@@ -12,9 +12,8 @@ import {
 } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../../api-error.ts';
+import { defineOperation } from '../../define-operation.ts';
 import { int64 } from '../../int64.ts';
-import type { ProcedureContract } from '../../procedure-contract.ts';
-import { procedure } from '../../trpc/trpc.ts';
 import { inputObject } from '../schemas.ts';
 import { originOf } from './apply-order-command.ts';
 
@@ -30,27 +29,25 @@ const idempotencyKey = z
   .transform((text) => text as IdempotencyKey) // it was checked
   .optional();
 
-export const placeOrderContract = {
-  type: 'mutation',
-  access: 'internal',
-  input: inputObject({
-    petId: int64('Identifier of the animal; it need not be in the catalogue.'),
-    quantity: z.int(quantityError).min(QUANTITY_MIN, quantityError).max(QUANTITY_MAX, quantityError),
-    shipDate: z.date(shipDateError).min(SHIP_DATE_MIN, shipDateError).max(SHIP_DATE_MAX, shipDateError).optional(),
-    idempotencyKey,
-  }),
-} satisfies ProcedureContract;
-
 /** The contract refuses both before the domain is called; the domain checks them again for safety only. */
 const MESSAGE_OF_REASON = {
   quantity_out_of_range: 'quantity: out of range.',
   ship_date_out_of_range: 'shipDate: out of range.',
 } as const satisfies Record<PlacementReason, string>;
 
-export const placeOrder = procedure
-  .meta(placeOrderContract)
-  .input(placeOrderContract.input)
-  .mutation(async ({ ctx, input }) => {
+export const placeOrder = defineOperation(
+  {
+    type: 'mutation',
+    repetition: { type: 'idempotency-key' },
+    access: 'internal',
+    input: inputObject({
+      petId: int64('Identifier of the animal; it need not be in the catalogue.'),
+      quantity: z.int(quantityError).min(QUANTITY_MIN, quantityError).max(QUANTITY_MAX, quantityError),
+      shipDate: z.date(shipDateError).min(SHIP_DATE_MIN, shipDateError).max(SHIP_DATE_MAX, shipDateError).optional(),
+      idempotencyKey,
+    }),
+  },
+  async ({ ctx, input }) => {
     const { orders, clock, announceEvents } = ctx.services;
     const { shipDate, idempotencyKey } = input;
     const request = { petId: petId(input.petId), quantity: input.quantity };
@@ -59,4 +56,5 @@ export const placeOrder = procedure
     const { placed, order } = await orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
     if (placed) announceEvents();
     return order;
-  });
+  },
+);

@@ -1,16 +1,14 @@
+import { defineOperation } from '../../define-operation.ts';
 import { int64 } from '../../int64.ts';
-import type { ProcedureContract } from '../../procedure-contract.ts';
-import { procedure } from '../../trpc/trpc.ts';
 import { inputObject } from '../schemas.ts';
 import { applyOrderCommand } from './apply-order-command.ts';
 
-export const shipOrderContract = {
-  type: 'mutation',
-  access: 'internal',
-  input: inputObject({ orderId: int64('Identifier of the order to ship.') }),
-} satisfies ProcedureContract;
-
-export const shipOrder = procedure
-  .meta(shipOrderContract)
-  .input(shipOrderContract.input)
-  .mutation(({ ctx, input }) => applyOrderCommand(ctx, input, 'ship'));
+export const shipOrder = defineOperation(
+  {
+    type: 'mutation',
+    repetition: { type: 'transition', doneCode: 'order_already_shipped', resultOf: 'orders.get' },
+    access: 'internal',
+    input: inputObject({ orderId: int64('Identifier of the order to ship.') }),
+  },
+  ({ ctx, input }) => applyOrderCommand(ctx, input, 'ship'),
+);

@@ -1,55 +1,51 @@
 import { type Pet, petId } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../../api-error.ts';
-import { int64, int64Complaint, jsonWithInt64 } from '../../int64.ts';
-import type { ProcedureContract } from '../../procedure-contract.ts';
-import { procedure } from '../../trpc/trpc.ts';
+import { defineOperation } from '../../define-operation.ts';
+import { int64, int64AsDigits, int64Complaint } from '../../int64.ts';
 import { inputObject } from '../schemas.ts';
 
 const PetResponse = z
   .object({
-    id: int64('Unique pet identifier.'),
+    id: int64AsDigits('Unique pet identifier.'),
     name: z.string().min(1).meta({ description: 'What the pet is called.' }),
   })
   .meta({ id: 'Pet', description: 'A pet in the catalogue.', examples: [{ id: 1, name: 'Ada' }] });
 
-export const getPetContract = {
-  type: 'query',
-  input: inputObject({ petId: int64('Identifier of the pet.').meta({ examples: [1] }) }),
-  versions: { v1: 'stable' },
-  deprecation: {
-    deprecatedAt: new Date('2026-06-30T00:00:00Z'),
-    sunsetAt: new Date('2027-06-30T00:00:00Z'),
+export const getPet = defineOperation(
+  {
+    type: 'query',
+    input: inputObject({ petId: int64('Identifier of the pet.').meta({ examples: [1] }) }),
+    versions: { v1: 'stable' },
+    deprecation: {
+      deprecatedAt: new Date('2026-06-30T00:00:00Z'),
+      sunsetAt: new Date('2027-06-30T00:00:00Z'),
+    },
+    openapi: {
+      method: 'GET',
+      path: '/pets/{petId}',
+      operationId: 'getPetById',
+      summary: 'Find a pet by its identifier',
+      description:
+        'Returns one pet in the catalogue, with its name. An order may be for an animal that is not in it.\n\n' +
+        'Deprecated, because the service is about orders; there is no replacement. It works until its sunset date, which ' +
+        'every response carries in the `Sunset` header, along with `Deprecation` and `Link`. After that date, the status is ' +
+        '410.',
+      tags: ['deprecated'],
+      successDescription: 'The pet.',
+    },
+    rest: {
+      response: PetResponse,
+      examples: { known: { summary: 'A pet in the catalogue.', value: { id: 1, name: 'Ada' } } },
+      invalidRequest: int64Complaint('petId'),
+      errors: ['pet_not_found', 'operation_sunset'],
+    },
   },
-  openapi: {
-    method: 'GET',
-    path: '/pets/{petId}',
-    operationId: 'getPetById',
-    summary: 'Find a pet by its identifier',
-    description:
-      'Returns one pet in the catalogue, with its name. An order may be for an animal that is not in it.\n\n' +
-      'Deprecated, because the service is about orders; there is no replacement. It works until its sunset date, which ' +
-      'every response carries in the `Sunset` header, along with `Deprecation` and `Link`. After that date, the status is ' +
-      '410.',
-    tags: ['deprecated'],
-    successDescription: 'The pet.',
-  },
-  rest: {
-    response: PetResponse,
-    examples: { known: { summary: 'A pet in the catalogue.', value: { id: 1, name: 'Ada' } } },
-    invalidRequest: int64Complaint('petId'),
-    errors: ['pet_not_found', 'operation_sunset'],
-    serialize: ({ id, name }: Pet) => ({ type: 'json', text: jsonWithInt64({ id, name }) }),
-  },
-} satisfies ProcedureContract;
-
-export const getPet = procedure
-  .meta(getPetContract)
-  .input(getPetContract.input)
-  .query(async ({ ctx, input }): Promise<Pet> => {
+  async ({ ctx, input }): Promise<Pet> => {
     const { pets, clock, petsSunsetAt } = ctx.services;
     if (clock() >= petsSunsetAt) throw new ApiError('operation_sunset');
     const pet = await pets.findPet(petId(input.petId));
     if (pet === undefined) throw new ApiError('pet_not_found');
     return pet;
-  });
+  },
+);

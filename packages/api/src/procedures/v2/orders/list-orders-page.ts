@@ -1,19 +1,9 @@
-import {
-  ORDER_STATUSES,
-  type Order,
-  type OrderFilter,
-  PAGE_LIMIT_DEFAULT,
-  PAGE_LIMIT_MAX,
-  petId,
-} from '@petstore/domain';
+import { ORDER_STATUSES, type Order, type OrderFilter, PAGE_LIMIT_MAX, petId } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../../../api-error.ts';
+import { defineOperation } from '../../../define-operation.ts';
 import { int64 } from '../../../int64.ts';
-import type { ProcedureContract } from '../../../procedure-contract.ts';
-import { orderV2Json } from '../../../rest/order-json.ts';
 import { writeQuery } from '../../../rest/query.ts';
-import type { RestResult } from '../../../rest/rest-route.ts';
-import { procedure } from '../../../trpc/trpc.ts';
 import { OrderV2Response } from '../../orders/order-response.ts';
 import { inputObject, limitError, pageLimit } from '../../schemas.ts';
 import { decodeCursor, encodeCursor } from './order-cursor.ts';
@@ -63,68 +53,65 @@ export interface OrdersPage {
 }
 
 /** The links are relative to the request URL: they also work behind a proxy that changes paths. */
-function representPage(
-  { orders, nextCursor }: OrdersPage,
-  { cursor: _, ...input }: z.input<typeof ListOrdersPageInput>,
-): RestResult {
-  const query = writeQuery({ limit: PAGE_LIMIT_DEFAULT, ...input });
+function linksOf({ nextCursor }: OrdersPage, { cursor: _, ...input }: ListOrdersPageInput) {
+  const query = writeQuery(input);
   const next = nextCursor === undefined ? '' : `<?${query}&cursor=${nextCursor}>; rel="next", `;
-  return {
-    type: 'json',
-    text: `[${orders.map(orderV2Json).join()}]`,
-    headers: { link: `${next}<?${query}>; rel="first"` },
-  };
+  return { link: `${next}<?${query}>; rel="first"` };
 }
 
-export const listOrdersPageContract = {
-  type: 'query',
-  input: ListOrdersPageInput,
-  versions: { v2: 'experimental' },
-  openapi: {
-    method: 'GET',
-    path: '/store/orders',
-    operationId: 'listOrdersPage',
-    summary: 'List orders, page by page',
-    description:
-      'Returns the orders that match all filters, ascending by id, one page at a time. The `Link` header contains the URL ' +
-      'of the next page (`rel="next"`), except on the last page. No order is returned twice, and no order that matches the ' +
-      'filters throughout is missed, whatever is placed, cancelled or shipped between two pages. Unknown parameters are ' +
-      'rejected.',
-    tags: ['orders'],
-    successDescription: 'One page of orders.',
-  },
-  rest: {
-    response: z.array(OrderV2Response).max(PAGE_LIMIT_MAX),
-    responseHeaders: {
-      Link: {
-        description:
-          'Links to the next page and the first page (RFC 8288), relative to the request URL. ' +
-          'The last page has no `rel="next"`.',
-        required: true,
-        schema: { type: 'string', maxLength: 1_000, pattern: '^(<[^>]*>; rel="next", )?<[^>]*>; rel="first"$' },
-        example: '<?limit=100&cursor=AQAAAAAAAABkEJLXUvQdlyCG>; rel="next", <?limit=100>; rel="first"',
-      },
+export const listOrdersPage = defineOperation(
+  {
+    type: 'query',
+    input: ListOrdersPageInput,
+    versions: { v2: 'experimental' },
+    openapi: {
+      method: 'GET',
+      path: '/store/orders',
+      operationId: 'listOrdersPage',
+      summary: 'List orders, page by page',
+      description:
+        'Returns the orders that match all filters, ascending by id, one page at a time. The `Link` header contains the URL ' +
+        'of the next page (`rel="next"`), except on the last page. No order is returned twice, and no order that matches the ' +
+        'filters throughout is missed, whatever is placed, cancelled or shipped between two pages. Unknown parameters are ' +
+        'rejected.',
+      tags: ['orders'],
+      successDescription: 'One page of orders.',
     },
-    examples: {
-      page: {
-        summary: 'A page of two orders.',
-        value: [
-          { id: '1', petId: '7', quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: true, status: 'shipped' },
-          { id: '2', petId: '7', quantity: 1, complete: false, status: 'pending' },
-        ],
+    rest: {
+      response: z.preprocess(({ orders }: OrdersPage) => orders, z.array(OrderV2Response).max(PAGE_LIMIT_MAX)),
+      responseHeaders: {
+        Link: {
+          description:
+            'Links to the next page and the first page (RFC 8288), relative to the request URL. ' +
+            'The last page has no `rel="next"`.',
+          required: true,
+          schema: { type: 'string', maxLength: 1_000, pattern: '^(<[^>]*>; rel="next", )?<[^>]*>; rel="first"$' },
+          example: '<?limit=100&cursor=AQAAAAAAAABkEJLXUvQdlyCG>; rel="next", <?limit=100>; rel="first"',
+        },
       },
-      nothing: { summary: 'No order matches the filters.', value: [] },
+      examples: {
+        page: {
+          summary: 'A page of two orders.',
+          value: [
+            {
+              id: '1',
+              petId: '7',
+              quantity: 2,
+              shipDate: '2026-12-01T09:30:00.000Z',
+              complete: true,
+              status: 'shipped',
+            },
+            { id: '2', petId: '7', quantity: 1, complete: false, status: 'pending' },
+          ],
+        },
+        nothing: { summary: 'No order matches the filters.', value: [] },
+      },
+      invalidRequest: `limit: ${limitError}.`,
+      errors: [],
+      headersOf: linksOf,
     },
-    invalidRequest: `limit: ${limitError}.`,
-    errors: [],
-    serialize: representPage,
   },
-} satisfies ProcedureContract;
-
-export const listOrdersPage = procedure
-  .meta(listOrdersPageContract)
-  .input(listOrdersPageContract.input)
-  .query(async ({ ctx, input }): Promise<OrdersPage> => {
+  async ({ ctx, input }): Promise<OrdersPage> => {
     const { cursor, limit } = input;
     const filter = filterOf(input);
     const afterId = cursor === undefined ? undefined : decodeCursor(cursor, filter);
@@ -134,7 +121,8 @@ export const listOrdersPage = procedure
     const request = afterId === undefined ? { filter, limit } : { filter, limit, afterId };
     const { orders, nextAfterId } = await ctx.services.orders.findOrders(request);
     return nextAfterId === undefined ? { orders } : { orders, nextCursor: encodeCursor(nextAfterId, filter) };
-  });
+  },
+);
 
 const filterOf = ({ status, petId: pet }: Pick<ListOrdersPageInput, 'status' | 'petId'>): OrderFilter => ({
   ...(status && { statuses: status }),

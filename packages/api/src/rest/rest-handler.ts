@@ -1,0 +1,86 @@
+import type { OpenApiRouter } from 'trpc-to-openapi';
+import type { ApiError } from '../api-error.ts';
+import type { Context } from '../context.ts';
+import { toApiError } from '../errors/to-api-error.ts';
+import type { QueryTexts } from './query.ts';
+import type { RestContext } from './rest-procedure.ts';
+import type { RestReply, RestResult } from './rest-route.ts';
+
+// Everything that serving by trpc-to-openapi takes besides its public API, each with its reason:
+//
+// - It is called with a request that was made for it, not with Node's. Fastify has matched the path and read the URL before,
+//   and its own plugin would register one route for all paths. Of anything that is no `Request`, the handler would make one,
+//   with all headers, for a signal that is not used: the context has its own.
+// - A segment of the path that could not be the value of any parameter becomes a blank: {@link segmentOf}.
+// - The query is handed over decoded: `query.ts`. The handler's own reader responds to `?constructor=1` with 500, and takes
+//   escapes that are none for text.
+// - What the handler writes is read: its text for a success, and its error in place of its text for a failure, which has no
+//   code of ours. A list that is streamed goes past it, as does a header that follows from the result.
+// - It is imported while the databases connect, because it brings adapters for six frameworks with their libraries.
+
+const library = importHandler();
+
+async function importHandler() {
+  const { createOpenApiNodeHttpHandler } = await import('trpc-to-openapi');
+  return createOpenApiNodeHttpHandler;
+}
+
+interface RestCall {
+  readonly method: string;
+  /** With parameters in braces. */
+  readonly path: string;
+  /** Percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: QueryTexts;
+  readonly context: Context;
+}
+
+interface HandledRequest extends Request {
+  readonly query: QueryTexts;
+  readonly context: RestContext;
+  readonly fail: (error: ApiError) => void;
+}
+
+/**
+ * Serves the procedures of a router.
+ *
+ * @returns a function that calls one of them, and rejects with an ApiError
+ */
+export function createRestHandler(router: OpenApiRouter): (call: RestCall) => Promise<RestResult> {
+  const handler = library.then((createOpenApiNodeHttpHandler) => {
+    const options = {
+      router,
+      createContext: async ({ req }: { readonly req: HandledRequest }) => req.context,
+      onError: ({ error, req }: { readonly error: unknown; readonly req: HandledRequest }) =>
+        req.fail(toApiError(error)),
+    };
+    return createOpenApiNodeHttpHandler(options as never); // its types name Node's requests; it takes these, too
+  });
+
+  return async ({ method, path, params, query, context }) => {
+    const handle = await handler;
+    const { promise, resolve, reject } = Promise.withResolvers<RestResult>();
+    const reply: RestReply = {};
+    const url = `http://127.0.0.1${path.replace(/\{(\w+)\}/g, (_, name: string) => segmentOf(params[name]))}`;
+    const own = { query, context: { ...context, reply }, fail: reject };
+    const request: HandledRequest = Object.assign(new Request(url, { method }), own);
+    const response = {
+      statusCode: 200,
+      setHeader() {},
+      end: (text: string | undefined) => resolve(resultOf(text, reply)),
+    };
+    handle(request as never, response as never).catch(reject); // as above
+    return promise;
+  };
+}
+
+/**
+ * The handler does not decode segments, and a URL has none that is empty or made of dots: `/store/orders/%2e` would reach the
+ * list. No parameter has a value that needs an escape, and none takes a blank.
+ */
+const segmentOf = (value = ''): string => (/^[\w-]+$/.test(value) ? value : '%20');
+
+function resultOf(text: string | undefined, { headers, pieces }: RestReply): RestResult {
+  if (pieces !== undefined) return { type: 'json-stream', pieces };
+  return text === undefined ? { type: 'empty' } : { type: 'json', text, ...(headers && { headers }) };
+}
