@@ -22,4 +22,5 @@ export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { createRestRouter, restRouters, restRoutes } from './rest/rest-routes.ts';
 export { type AppRouter, appRouter, createCaller, type Procedures, procedureContracts } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
+export { INTERNAL_ONLY } from './trpc/permission.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

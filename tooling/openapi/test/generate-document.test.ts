@@ -12,7 +12,7 @@ import { generateDocument } from '../src/generate/generate-document.ts';
 
 const V1 = DOCUMENTED_VERSIONS.find(({ version }) => version === 'v1') as VersionDescription; // there always is
 
-type Specimens = Readonly<Record<string, Partial<Pick<DocumentedContract, 'versions' | 'openapi'>>>>;
+type Specimens = Readonly<Record<string, Partial<Pick<DocumentedContract, 'versions' | 'openapi' | 'access'>>>>;
 
 /** The document of operations that respond with 204 to DELETE at the paths that they are named by. */
 function generateFor(specimens: Specimens, version: 'v1' | 'v2' = 'v1') {
@@ -65,6 +65,14 @@ describe('a generated document', () => {
     const { a, b } = generateOperations({ a: { openapi }, b: {} });
     expect(a?.['security']).toEqual([]);
     expect(b).not.toHaveProperty('security');
+  });
+
+  test('says whom an operation refuses: nobody, or all whose keys are not internal', () => {
+    const { a, b } = generateOperations({ a: {}, b: { access: 'internal' } });
+    expect(a?.['responses']).not.toHaveProperty('403');
+    expect(b).toHaveProperty('responses.403.description', 'The API key is not internal, or it is read-only.');
+    const examples = 'responses.403.content.application/json.examples.insufficient_scope'.split(/\.(?!json)/);
+    expect(b).toHaveProperty([...examples, 'value', 'message'], expect.stringContaining('internal keys only'));
   });
 
   test('shows how stable an operation is, unless it is stable', () => {

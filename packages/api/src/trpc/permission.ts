@@ -2,8 +2,9 @@ import { isInternal, mayChange, type Principal } from '@petstore/domain';
 import { ApiError } from '../api-error.ts';
 import type { ProcedureContract } from '../procedure-contract.ts';
 
-const INTERNAL_ONLY =
-  'This procedure is for internal keys only. Ask the operator of the service for one that was created with --internal.';
+/** The message for an external key. */
+export const INTERNAL_ONLY =
+  'This operation is for internal keys only. Ask the operator of the service for one that was created with --internal.';
 
 /**
  * Checks that the caller may call a procedure: a read-only key may call no mutation, and only internal keys may call an

@@ -1,4 +1,4 @@
-import { type DocumentedContract, ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
+import { type DocumentedContract, ERROR_CATALOGUE, type ErrorCode, INTERNAL_ONLY } from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { errorObject, errorSchemaOf, headersOf } from './components.ts';
 
@@ -46,9 +46,10 @@ const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly d
   default: { name: 'OtherError', description: 'Any other failure, before the request reaches an operation.' },
 };
 
-/** The meaning of a response of one code, where it is not that of the status. */
-const MEANINGS: Partial<Record<ErrorCode, string>> = {
-  events_expired: 'Events after the position have expired.',
+/** The meaning of a response of one error, by its message, where it is not that of the status. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  [ERROR_CATALOGUE.events_expired.message]: 'Events after the position have expired.',
+  [INTERNAL_ONLY]: 'The API key is not internal, or it is read-only.',
 };
 
 /** The error responses of all operations. Those that several operations share are components. */
@@ -58,18 +59,22 @@ export class ErrorResponses {
   readonly codes = new Set<ErrorCode>();
 
   /** The error responses of one operation, by status. */
-  describe({ type, rest, deprecation }: DocumentedContract): Responses {
+  describe({ type, access, rest, deprecation }: DocumentedContract): Responses {
     const { errors, invalidRequest } = rest;
-    const ofChanges: readonly ErrorCode[] = type === 'mutation' ? ['insufficient_scope'] : [];
+    const messages: Partial<Record<ErrorCode, string | undefined>> = {
+      invalid_request: invalidRequest,
+      insufficient_scope: access === 'internal' ? INTERNAL_ONLY : undefined,
+    };
+    const ofKeys: readonly ErrorCode[] = type === 'mutation' || access === 'internal' ? ['insufficient_scope'] : [];
     const isDeprecated = deprecation !== undefined;
-    const byStatus = Map.groupBy([...COMMON_CODES, ...ofChanges, ...errors], (code) => ERROR_CATALOGUE[code].status);
+    const byStatus = Map.groupBy([...COMMON_CODES, ...ofKeys, ...errors], (code) => ERROR_CATALOGUE[code].status);
     // If the operation has a response of that status, generated clients read it.
     for (const code of OTHER_CODES) byStatus.get(ERROR_CATALOGUE[code].status)?.push(code);
     const statuses = [...byStatus].sort(([one], [other]) => one - other);
     return {
       ...Object.fromEntries(
         statuses.map(([status, codes]) => {
-          const shown = codes.map((code) => errorObject(code, code === 'invalid_request' ? invalidRequest : undefined));
+          const shown = codes.map((code) => errorObject(code, messages[code]));
           return [status, this.#describe(status, shown, isDeprecated)];
         }),
       ),
@@ -86,7 +91,7 @@ export class ErrorResponses {
     if (about === undefined) throw new Error(`Say in STATUSES what ${status} means.`);
     for (const { code } of shown) this.codes.add(code);
     const [first, ...others] = shown;
-    const ownMeaning = first && others.length === 0 ? MEANINGS[first.code] : undefined;
+    const ownMeaning = first && others.length === 0 ? MEANINGS[first.message] : undefined;
     const response = {
       description: ownMeaning ?? about.description,
       headers: headersOf(status, isDeprecated),
@@ -105,5 +110,9 @@ export class ErrorResponses {
 const isCommon = ({ code, message }: ErrorObject): boolean =>
   COMMON_CODES.includes(code) && message === ERROR_CATALOGUE[code].message;
 
+/** The message for a typical wrong input is too special for a summary. */
+const summaryOf = ({ code, message }: ErrorObject): string =>
+  code === 'invalid_request' ? ERROR_CATALOGUE[code].message : message;
+
 const examplesOf = (shown: readonly ErrorObject[]) =>
-  Object.fromEntries(shown.map((value) => [value.code, { summary: ERROR_CATALOGUE[value.code].message, value }]));
+  Object.fromEntries(shown.map((value) => [value.code, { summary: summaryOf(value), value }]));
