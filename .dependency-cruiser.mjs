@@ -91,27 +91,30 @@ export default {
       [],
       'Settings and embedded servers are the same for whatever runs on them.',
     ),
-    only(
-      'testing-knows-no-shop',
-      'packages/testing',
-      ['packages/runtime'],
-      'All packages test with it, so it can depend on none that does.',
-    ),
     {
       ...only(
-        'cli-stays-offline',
-        'apps/cli',
-        ['packages/domain', 'packages/rate-limit', 'packages/persistence', 'packages/runtime'],
-        'The command line works on the database and Redis, not through the web server. Exports have the JSON of the API.',
+        'testing-knows-no-shop',
+        'packages/testing',
+        ['packages/runtime'],
+        'All packages but the domain test with it, so it can depend on none of them: orders for tests know the domain alone.',
       ),
-      to: {
-        path: ALL,
-        pathNot: [
-          rooms('apps/cli', 'packages/domain', 'packages/rate-limit', 'packages/persistence', 'packages/runtime'),
-          '^packages/api/src/rest/order-json[.]ts$',
-        ],
-      },
+      from: { path: rooms('packages/testing'), pathNot: '/any-order[.]ts$' },
     },
+    {
+      ...only(
+        'orders-for-tests-know-the-domain',
+        'packages/testing',
+        ['packages/domain'],
+        'See testing-knows-no-shop.',
+      ),
+      from: { path: '^packages/testing/src/any-order[.]ts$' },
+    },
+    only(
+      'cli-stays-offline',
+      'apps/cli',
+      ['packages/domain', 'packages/rate-limit', 'packages/persistence', 'packages/runtime'],
+      'The command line works on the database and Redis, not through the web server.',
+    ),
     {
       name: 'testing-only-from-tests',
       comment: 'Test servers have no place in a process that serves.',

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
-import type { Order } from '@petstore/domain';
+import type { StoredOrder } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -9,8 +9,8 @@ import { type CallOptions, parseExactly, spawnPetstore, useTestCommandLine } fro
 const commandLine = useTestCommandLine();
 beforeEach(() => commandLine.clear());
 
-async function listed(): Promise<Order[]> {
-  const all: Order[] = [];
+async function listed(): Promise<StoredOrder[]> {
+  const all: StoredOrder[] = [];
   for await (const { orders } of commandLine.persistence.orders.listOrders()) all.push(...orders);
   return all;
 }

@@ -2,11 +2,11 @@ import {
   type ApiKeyId,
   INT64_MAX,
   INT64_MIN,
-  type Order,
+  ORDER_FIELDS,
   orderId,
   type Principal,
   petId,
-  QUANTITY_MAX,
+  type StoredOrder,
 } from '@petstore/domain';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { appRouter, procedureContracts } from '../src/index.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
-async function findOrder(id: bigint): Promise<Order | undefined> {
+async function findOrder(id: bigint): Promise<StoredOrder | undefined> {
   for await (const batch of await api.callAs(INTERNAL).orders.list()) {
     const order = batch.find((candidate) => candidate.id === id);
     if (order !== undefined) return order;
@@ -144,7 +144,7 @@ describe('orders.place', () => {
   test.each([
     ['quantity 0', { petId: 1n, quantity: 0 }, QUANTITY],
     ['quantity 1.5', { petId: 1n, quantity: 1.5 }, QUANTITY],
-    ['quantity above 2^31 - 1', { petId: 1n, quantity: QUANTITY_MAX + 1 }, QUANTITY],
+    ['quantity above 2^31 - 1', { petId: 1n, quantity: ORDER_FIELDS.quantity.max + 1 }, QUANTITY],
     ['quantity NaN', { petId: 1n, quantity: Number.NaN }, QUANTITY],
     ['a pet id of 2^63', { petId: 2n ** 63n, quantity: 1 }, /^must be a 64-bit integer/],
     ['a ship date that is no date', { petId: 1n, quantity: 1, shipDate: new Date(Number.NaN) }, SHIP_DATE],

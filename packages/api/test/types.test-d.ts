@@ -1,5 +1,5 @@
 // Checked by the compiler alone: what callers import must say what they get.
-import type { CommandReason, Order, OrderId, Pet, PetId } from '@petstore/domain';
+import type { CommandReason, Order, OrderId, Pet, PetId, StoredOrder } from '@petstore/domain';
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { expectTypeOf } from 'vitest';
 import type { z } from 'zod';
@@ -31,7 +31,7 @@ expectTypeOf<OrderId>().toExtend<bigint>();
 expectTypeOf<PetId>().not.toExtend<OrderId>();
 
 // A list is a stream of batches, and promises nothing else.
-expectTypeOf<Outputs['orders']['list']>().toEqualTypeOf<AsyncIterable<readonly Order[]>>();
+expectTypeOf<Outputs['orders']['list']>().toEqualTypeOf<AsyncIterable<readonly StoredOrder[]>>();
 expectTypeOf<Outputs['orders']['list']>().not.toHaveProperty('jsonChunks');
 
 // An order says by its status which times it has.

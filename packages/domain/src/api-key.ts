@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Brand } from './ids.ts';
-import type { Plan } from './plan.ts';
+import type { StoredPlan } from './plan.ts';
 
 /** The eight characters that name a key in lists, logs and the command line, which must not show its secret. */
 export type ApiKeyId = Brand<string, 'ApiKeyId'>;
@@ -15,7 +15,7 @@ export interface ApiKey {
   readonly kind: ApiKeyKind;
   /** Whether it is read-only. This never changes: it stays read-only when it is rotated. */
   readonly readOnly: boolean;
-  readonly plan: Plan;
+  readonly plan: StoredPlan;
   readonly createdAt: Date;
   readonly expiresAt?: Date;
   readonly revokedAt?: Date;

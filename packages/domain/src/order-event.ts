@@ -1,16 +1,18 @@
 import { type Brand, INT64_MAX, parseInt64 } from './ids.ts';
-import type { Order } from './order.ts';
+import type { StoredOrder } from './order.ts';
+import { ORDER_COMMANDS, ORDER_TRANSITIONS, type OrderCommand } from './order-states.ts';
 
 /** The changes of orders. `order.imported` covers imported and generated orders, in any state. */
-export const ORDER_EVENT_TYPES = [
+export type OrderEventType = 'order.placed' | 'order.imported' | (typeof ORDER_TRANSITIONS)[OrderCommand]['event'];
+
+export const ORDER_EVENT_TYPES: readonly OrderEventType[] = [
   'order.placed',
   'order.imported',
-  'order.shipped',
-  'order.completed',
-  'order.cancelled',
-] as const;
+  ...ORDER_COMMANDS.map((command) => ORDER_TRANSITIONS[command].event),
+];
 
-export type OrderEventType = (typeof ORDER_EVENT_TYPES)[number];
+/** The type of an event that a newer release has recorded, and this one does not know. */
+export type UnknownEventType = Brand<string, 'UnknownEventType'>;
 
 /**
  * The position of an event in the log: 0 to 2^63 - 1, ascending in the order of delivery. Most ids are consecutive, but
@@ -33,11 +35,11 @@ export function parseOrderEventId(text: string): OrderEventId | undefined {
 /** A committed change of an order. */
 export interface OrderEvent {
   readonly id: OrderEventId;
-  readonly type: OrderEventType;
+  readonly type: OrderEventType | UnknownEventType;
   /** When it happened. Between different orders, a later event may have an earlier time. */
   readonly at: Date;
   /** The order after the change. */
-  readonly order: Order;
+  readonly order: StoredOrder;
 }
 
 /** Where a consumer starts to read: after an event, or with the next event that is committed. */

@@ -1,5 +1,6 @@
 import type { OrderId, PetId } from './ids.ts';
-import type { Order, OrderStatus } from './order.ts';
+import type { StoredOrder } from './order.ts';
+import type { OrderStatus } from './order-states.ts';
 
 /** Selects orders: those that meet every condition given. */
 export interface OrderFilter {
@@ -29,10 +30,11 @@ export interface OrderPageRequest {
 
 /** Some of the orders that match a filter, in the requested order of ids. */
 export interface OrderPage {
-  readonly orders: readonly Order[];
+  readonly orders: readonly StoredOrder[];
   /** The position after which the next page begins; left out on the last page. */
   readonly nextAfterId?: OrderId;
 }
 
-export const matchesFilter = (order: Order, { statuses, petId }: OrderFilter): boolean =>
-  (statuses === undefined || statuses.includes(order.status)) && (petId === undefined || order.petId === petId);
+export const matchesFilter = (order: StoredOrder, { statuses, petId }: OrderFilter): boolean =>
+  (statuses === undefined || statuses.some((status) => status === order.status)) &&
+  (petId === undefined || order.petId === petId);

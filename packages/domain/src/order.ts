@@ -1,66 +1,59 @@
-import type { OrderId, PetId } from './ids.ts';
+import type { Brand } from './ids.ts';
+import { type Flat, ORDER_TIME_FIELDS, type OrderFacts, type OrderRequest, requestedValuesOf } from './order-fields.ts';
+import { type COMPLETION_TIME, ORDER_STATES, type OrderStampField, type OrderStatus } from './order-states.ts';
 
 /** Seeds of generated orders are whole numbers from 0 to this. */
 export const GENERATION_SEED_MAX = 2_147_483_647;
 
-export const QUANTITY_MIN = 1;
-export const QUANTITY_MAX = 2_147_483_647;
+type States = typeof ORDER_STATES;
 
-/** First and last ship date: the instants that RFC 3339 writes with a year of 0001 to 9999. */
-export const SHIP_DATE_MIN = new Date('0001-01-01T00:00:00.000Z');
-export const SHIP_DATE_MAX = new Date('9999-12-31T23:59:59.999Z');
+type OrderIn<Status extends OrderStatus, Complete extends boolean> = Flat<
+  OrderFacts & { readonly status: Status; readonly complete: Complete } & Readonly<
+      Record<States[Status]['times'][number] | (Complete extends true ? typeof COMPLETION_TIME : never), Date>
+    >
+>;
 
-/** Whether a number of units can be ordered: a whole number from {@link QUANTITY_MIN} to {@link QUANTITY_MAX}. */
-export const isQuantity = (value: number): boolean =>
-  Number.isInteger(value) && value >= QUANTITY_MIN && value <= QUANTITY_MAX;
+/** One type for each value of `complete` that the state allows. */
+type OrdersIn<Status extends OrderStatus> = {
+  no: OrderIn<Status, false>;
+  yes: OrderIn<Status, true>;
+  either: OrderIn<Status, false> | OrderIn<Status, true>;
+}[States[Status]['complete']];
 
-/** Whether a moment can be a ship date: from {@link SHIP_DATE_MIN} to {@link SHIP_DATE_MAX}. */
-export function isShipDate(value: Date): boolean {
-  const ms = value.getTime(); // comparing the dates themselves takes many times as long
-  return ms >= SHIP_DATE_MIN.getTime() && ms <= SHIP_DATE_MAX.getTime();
-}
-
-interface OrderFacts {
-  readonly id: OrderId;
-  readonly petId: PetId;
-  /** Units ordered, {@link QUANTITY_MIN} to {@link QUANTITY_MAX}. */
-  readonly quantity: number;
-  /** Expected or actual ship date, {@link SHIP_DATE_MIN} to {@link SHIP_DATE_MAX}; left out if it is unknown. */
-  readonly shipDate?: Date;
-  readonly placedAt: Date;
-}
+/** An order in one of its states: it has the fields of {@link ORDER_STATES}, and no others. */
+export type Order = { readonly [Status in OrderStatus]: OrdersIn<Status> }[OrderStatus];
 
 /** An order that was placed. It may still be shipped or cancelled. */
-export interface PendingOrder extends OrderFacts {
-  readonly status: 'pending';
-  readonly complete: false;
-}
+export type PendingOrder = Extract<Order, { readonly status: 'pending' }>;
 
-/** An order on its way. It can only become complete. */
-export interface ShippedOrder extends OrderFacts {
-  readonly status: 'shipped';
-  readonly complete: false;
-  readonly shippedAt: Date;
-}
+/** A status that a newer release has stored, and this one does not know. */
+export type UnknownStatus = Brand<string, 'UnknownStatus'>;
 
-/** An order that was shipped and fulfilled. It does not change any more. */
-export interface CompletedOrder extends OrderFacts {
-  readonly status: 'shipped';
-  readonly complete: true;
-  readonly shippedAt: Date;
-  readonly completedAt: Date;
-}
+/**
+ * An order in a state that only a newer release knows. It can be listed, and no rule applies to it: a command on it has to
+ * wait until this release has been replaced.
+ */
+export type UnknownOrder = Flat<OrderFacts & { readonly status: UnknownStatus; readonly complete: boolean }>;
 
-/** An order that was withdrawn before it was shipped. It stays in lists, because it was placed. */
-export interface CancelledOrder extends OrderFacts {
-  readonly status: 'cancelled';
-  readonly complete: false;
-  readonly cancelledAt: Date;
-}
+/** An order as a store has it, in which servers of a newer release may have changed it. */
+export type StoredOrder = Order | UnknownOrder;
 
-/** An order in one of its states. `complete` is a fact about a shipped order, not a state. */
-export type Order = PendingOrder | ShippedOrder | CompletedOrder | CancelledOrder;
+export const isKnownStatus = (status: string): status is OrderStatus => Object.hasOwn(ORDER_STATES, status);
 
-export type OrderStatus = Order['status'];
+export const isKnownOrder = (order: StoredOrder): order is Order => isKnownStatus(order.status);
 
-export const ORDER_STATUSES = ['pending', 'shipped', 'cancelled'] as const satisfies readonly OrderStatus[];
+/** When an order was last changed, or was placed. */
+export const changedAt = (order: Order): Date => new Date(Math.max(...timesOf(order)));
+
+/** All times that an order has, in milliseconds since 1970. */
+const timesOf = (order: Order & { readonly [Name in OrderStampField]?: Date }): readonly number[] =>
+  ORDER_TIME_FIELDS.flatMap((name) => order[name]?.getTime() ?? []);
+
+/**
+ * A text that two requests share if and only if they ask for the same order. A field that a request leaves out adds nothing:
+ * the texts of earlier requests stay what they are when an order gets another optional field.
+ */
+export const fingerprintOf = (request: OrderRequest): string =>
+  JSON.stringify(requestedValuesOf(request), (_, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );

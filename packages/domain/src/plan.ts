@@ -1,3 +1,5 @@
+import type { Brand } from './ids.ts';
+
 /** How many requests are admitted in any minute and in any day (both sliding). */
 export interface RequestLimits {
   /** Requests in any 60 seconds, 1 to {@link LIMIT_MAX}. */
@@ -54,6 +56,21 @@ type FixedPlanName = {
 }[PlanName];
 
 export const PLAN_NAMES = Object.keys(PLANS) as readonly PlanName[]; // those of the table, which is constant
+
+/** The name of a plan that a newer release has given to a key, and this one does not know. */
+export type UnknownPlanName = Brand<string, 'UnknownPlanName'>;
+
+/** A plan whose limits only a newer release knows. */
+export interface UnknownPlan {
+  readonly name: UnknownPlanName;
+}
+
+/** The plan of a key as a store has it. */
+export type StoredPlan = Plan | UnknownPlan;
+
+export const isPlanName = (name: string): name is PlanName => Object.hasOwn(PLANS, name);
+
+export const isKnownPlan = (plan: StoredPlan): plan is Plan => isPlanName(plan.name);
 
 export const hasFixedLimits = (name: PlanName): name is FixedPlanName => PLANS[name].limits !== 'set for each key';
 

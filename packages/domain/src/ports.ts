@@ -1,10 +1,12 @@
 import type { ApiKeyId, ApiKeySecret } from './api-key.ts';
 import type { ChangeOrigin, IdempotencyKey } from './change-origin.ts';
-import type { NewOrder, OrderCommand } from './decide-order.ts';
+import type { NewOrder } from './decide-order.ts';
 import type { OrderId, PetId } from './ids.ts';
-import type { Order } from './order.ts';
+import type { Order, StoredOrder } from './order.ts';
+import type { ListedField } from './order-fields.ts';
 import type { OrderBatch, OrderTextBatch } from './order-listing.ts';
 import type { OrderPage, OrderPageRequest } from './order-page.ts';
+import type { OrderCommand } from './order-states.ts';
 
 /** Returns the present time; tests can pass their own. */
 export type Clock = () => Date;
@@ -12,7 +14,7 @@ export type Clock = () => Date;
 /** The result of a command: the order after it, or the order (if any) that the command did not apply to. */
 export type OrderTransition =
   | { readonly applied: true; readonly order: Order }
-  | { readonly applied: false; readonly order: Order | undefined };
+  | { readonly applied: false; readonly order: StoredOrder | undefined };
 
 /** The result of placing an order. */
 export interface OrderPlacement {
@@ -28,10 +30,10 @@ export interface OrderRepository {
    * iteration is a separate list. Nothing is held between two batches.
    */
   listOrders(): AsyncIterable<OrderBatch>;
-  /** The same list as text. */
-  listOrderTexts(): AsyncIterable<OrderTextBatch>;
+  /** The same list as text. @param fields those that the texts have */
+  listOrderTexts<Name extends ListedField>(fields: readonly Name[]): AsyncIterable<OrderTextBatch<Name>>;
   /** Runs one statement, which waits for no lock. */
-  findOrder(id: OrderId): Promise<Order | undefined>;
+  findOrder(id: OrderId): Promise<StoredOrder | undefined>;
   /** Runs one statement. Ids never change, so consecutive pages hold no order twice. */
   findOrders(request: OrderPageRequest): Promise<OrderPage>;
   /** Runs one conditional statement, which records the change. Of concurrent commands for one order exactly one applies. */

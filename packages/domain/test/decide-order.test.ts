@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  ORDER_COMMANDS as COMMANDS,
   type CommandReason,
   decideOrder,
+  INSTANT_MAX,
+  ORDER_FIELDS,
   ORDER_TRANSITIONS,
   type Order,
   type OrderCommand,
   orderId,
   petId,
   placeOrder,
-  QUANTITY_MAX,
-  SHIP_DATE_MAX,
 } from '../src/index.ts';
 
 const PLACED_AT = new Date('2026-01-01T00:00:00Z');
@@ -25,9 +26,7 @@ const GIVEN = {
   cancelled: { ...facts, status: 'cancelled', complete: false, cancelledAt: PLACED_AT },
 } as const satisfies Record<string, Order>;
 
-/** The compiler asks for each. */
-const IS_COMMAND = { cancel: true, ship: true, complete: true } satisfies Record<OrderCommand, true>;
-const COMMANDS = Object.keys(IS_COMMAND) as OrderCommand[]; // its keys are no others
+const QUANTITY_MAX = ORDER_FIELDS.quantity.max;
 
 describe('decideOrder: every state and command', () => {
   const accepted = [
@@ -143,13 +142,13 @@ describe('placeOrder', () => {
   it.each([0, -1, 1.5, QUANTITY_MAX + 1, Number.NaN, Number.POSITIVE_INFINITY])(
     'refuses a quantity of %d',
     (quantity) => {
-      expect(placeOrder({ petId: petId(3n), quantity }, NOW)).toEqual({ ok: false, reason: 'quantity_out_of_range' });
+      expect(placeOrder({ petId: petId(3n), quantity }, NOW)).toEqual({ ok: false, reason: 'quantity' });
     },
   );
 
   it('refuses a ship date of no year from 1 to 9999', () => {
-    const shipDate = new Date(SHIP_DATE_MAX.getTime() + 1);
-    const refusal = { ok: false, reason: 'ship_date_out_of_range' };
+    const shipDate = new Date(INSTANT_MAX.getTime() + 1);
+    const refusal = { ok: false, reason: 'shipDate' };
     expect(placeOrder({ petId: petId(3n), quantity: 1, shipDate }, NOW)).toEqual(refusal);
   });
 

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  INSTANT_MAX,
+  INSTANT_MIN,
   ORDER_STATUSES,
   type OrderRecord,
   orderId,
   petId,
   restoreOrder,
-  SHIP_DATE_MAX,
-  SHIP_DATE_MIN,
 } from '../src/index.ts';
 
 const NOW = new Date('2026-01-02T00:00:00Z');
@@ -35,23 +35,23 @@ describe('restoreOrder', () => {
   it.each(['pending', 'cancelled'] as const)('refuses a complete order that is %s', (status) => {
     expect(restoreOrder(record({ complete: true, status }), NOW)).toEqual({
       ok: false,
-      reason: 'complete_but_not_shipped',
+      reason: 'complete_contradicts_status',
     });
   });
 
   it('refuses a quantity that cannot be ordered', () => {
-    expect(restoreOrder(record({ quantity: 0 }), NOW)).toEqual({ ok: false, reason: 'quantity_out_of_range' });
+    expect(restoreOrder(record({ quantity: 0 }), NOW)).toEqual({ ok: false, reason: 'quantity' });
   });
 
-  it.each([SHIP_DATE_MIN, SHIP_DATE_MAX])('keeps %o as a ship date', (shipDate) => {
+  it.each([INSTANT_MIN, INSTANT_MAX])('keeps %o as a ship date', (shipDate) => {
     expect(restoreOrder(record({ shipDate }), NOW)).toMatchObject({ value: { shipDate } });
   });
 
-  it.each([SHIP_DATE_MIN.getTime() - 1, SHIP_DATE_MAX.getTime() + 1])(
+  it.each([INSTANT_MIN.getTime() - 1, INSTANT_MAX.getTime() + 1])(
     'refuses a ship date of no year from 1 to 9999, such as %d',
     (ms) => {
       const shipDate = new Date(ms);
-      expect(restoreOrder(record({ shipDate }), NOW)).toEqual({ ok: false, reason: 'ship_date_out_of_range' });
+      expect(restoreOrder(record({ shipDate }), NOW)).toEqual({ ok: false, reason: 'shipDate' });
     },
   );
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseRfc3339, SHIP_DATE_MAX, SHIP_DATE_MIN } from '../src/index.ts';
+import { INSTANT_MAX, INSTANT_MIN, parseRfc3339 } from '../src/index.ts';
 
 describe('parseRfc3339', () => {
   it.each([
@@ -21,7 +21,7 @@ describe('parseRfc3339', () => {
   });
 
   it('reads back every moment that a ship date may be, whatever the offset that it is written with', () => {
-    const dates = fc.date({ min: SHIP_DATE_MIN, max: SHIP_DATE_MAX, noInvalidDate: true });
+    const dates = fc.date({ min: INSTANT_MIN, max: INSTANT_MAX, noInvalidDate: true });
     const offsets = fc.record({
       sign: fc.constantFrom(1, -1),
       hours: fc.integer({ min: 0, max: 23 }),
@@ -31,7 +31,7 @@ describe('parseRfc3339', () => {
       fc.property(dates, offsets, (date, { sign, hours, minutes }) => {
         expect(parseRfc3339(date.toISOString())).toEqual(date);
         const local = new Date(date.getTime() + sign * (hours * 3_600_000 + minutes * 60_000));
-        fc.pre(local >= SHIP_DATE_MIN && local <= SHIP_DATE_MAX); // a year of four digits
+        fc.pre(local >= INSTANT_MIN && local <= INSTANT_MAX); // a year of four digits
         const pad = (part: number) => String(part).padStart(2, '0');
         const offset = `${sign > 0 ? '+' : '-'}${pad(hours)}:${pad(minutes)}`;
         expect(parseRfc3339(local.toISOString().replace('Z', offset))).toEqual(date);

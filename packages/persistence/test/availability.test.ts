@@ -1,4 +1,4 @@
-import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
+import { LISTED_FIELDS, orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import { PATIENTLY, type PrivateServer, startPostgresServer } from '@petstore/testing';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
@@ -67,7 +67,7 @@ describe('a PostgreSQL that is killed', () => {
 
   test('fails a list that is under way, which never looks complete', async () => {
     await persistence.orders.generateOrders({ count: 30_000, seed: 1, now: NOW });
-    const listing = persistence.orders.listOrderTexts()[Symbol.asyncIterator]();
+    const listing = persistence.orders.listOrderTexts(LISTED_FIELDS)[Symbol.asyncIterator]();
     await listing.next();
     await listing.next();
     await server.kill();

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   generateApiKeyId,
+  LISTED_FIELDS,
   type OrderId,
   orderId,
   petId,
@@ -36,7 +37,7 @@ test('while another session has all orders locked, statements are given up by th
       orders.findOrders({ filter: {}, limit: 1 }),
       orders.findOrders({ filter: { statuses: ['cancelled'] }, limit: 1 }),
       collect(orders.listOrders()),
-      collect(orders.listOrderTexts()),
+      collect(orders.listOrderTexts(LISTED_FIELDS)),
       orders.insertOrder(newOrder(), SERVICE_ORIGIN),
       orders.applyCommand(id, 'cancel', NOW, SERVICE_ORIGIN),
     ];

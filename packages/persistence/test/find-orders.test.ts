@@ -1,4 +1,6 @@
 import {
+  INSTANT_MAX,
+  INSTANT_MIN,
   INT64_MAX,
   INT64_MIN,
   matchesFilter,
@@ -10,9 +12,8 @@ import {
   orderId,
   petId,
   SERVICE_ORIGIN,
-  SHIP_DATE_MAX,
-  SHIP_DATE_MIN,
   type SortOrder,
+  type StoredOrder,
 } from '@petstore/domain';
 import fc from 'fast-check';
 import pg from 'pg';
@@ -36,7 +37,7 @@ import {
 const store = useTestStore();
 beforeEach(() => store.clear());
 
-const idsOf = (orders: readonly Order[]) => orders.map(({ id }) => id);
+const idsOf = (orders: readonly StoredOrder[]) => orders.map(({ id }) => id);
 const byId = (a: Order, b: Order) => (a.id < b.id ? -1 : 1);
 
 /** Reads all pages, one after the other. */
@@ -45,8 +46,8 @@ async function readPages(
   limit: number,
   order: SortOrder | undefined = undefined,
   betweenPages: () => void | Promise<void> = () => {},
-): Promise<Order[][]> {
-  const pages: Order[][] = [];
+): Promise<StoredOrder[][]> {
+  const pages: StoredOrder[][] = [];
   let afterId: OrderId | undefined;
   for (;;) {
     const page = await store.persistence.orders.findOrders({
@@ -67,7 +68,7 @@ const SOME_DATES = ['2026-05-01T00:00:00.000Z', '2026-05-01T00:00:00.001Z', '202
 );
 const PETS = [INT64_MIN, 1n, 7n, INT64_MAX].map(petId);
 const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
-const shipDates = fc.constantFrom(...SOME_DATES, SHIP_DATE_MIN, SHIP_DATE_MAX);
+const shipDates = fc.constantFrom(...SOME_DATES, INSTANT_MIN, INSTANT_MAX);
 
 const anyOrder = fc
   .record({

@@ -2,6 +2,7 @@ import {
   type Actor,
   actor,
   type ChangeOrigin,
+  fingerprintOf,
   generateApiKeyId,
   IDEMPOTENCY_KEY_TTL_MS,
   type IdempotencyKey,
@@ -13,6 +14,7 @@ import {
 import pg from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openPersistence } from '../src/index.ts';
+import { ORDER_COLUMNS, ORDER_FACTS } from '../src/orders/order-rows.ts';
 import { NOW, newOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
@@ -100,10 +102,9 @@ test('a call that waits for another with its key gets the order of that one', as
     [NOW],
   );
   await first.query(
-    `insert into idempotency_keys
-     select $1, 'a', 'place 7 1 ', $2, id, pet_id, quantity, ship_date, status, complete, placed_at, shipped_at,
-       completed_at, cancelled_at from orders where id = 77`,
-    [keyOf(1), NOW],
+    `insert into idempotency_keys (actor, idempotency_key, call, remembered_at, order_id, ${ORDER_FACTS})
+     select $1, 'a', $2, $3, ${ORDER_COLUMNS} from orders where id = 77`,
+    [keyOf(1), fingerprintOf(newOrder()), NOW],
   );
   const again = place(calling('a'));
   await new Promise((resolve) => setTimeout(resolve, 200));

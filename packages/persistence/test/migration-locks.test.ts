@@ -3,9 +3,10 @@ import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database } from '../src/database/database.ts';
-import { MIGRATION_NAMES, type MigrationName } from '../src/schema/migration-names.ts';
+import { MIGRATION_NAMES, MIGRATIONS, type MigrationEntry } from '../src/schema/migration-list.ts';
+import { changeCheck } from '../src/schema/migrations/change-check.ts';
 import { createOrm } from '../src/schema/orm.ts';
-import { MIGRATIONS, runMigrations } from '../src/schema/run-migrations.ts';
+import { runMigrations } from '../src/schema/run-migrations.ts';
 import { useTestStore } from './support.ts';
 
 // Each migration runs while servers of the release before serve, and go on afterwards. What it does to them is seen on a
@@ -103,13 +104,14 @@ const ROWS = `
 /** What each migration but the first, before which there is no release, does to servers of the release before it. */
 async function effectsOfMigrations(migrations: Migrations): Promise<Readonly<Record<string, readonly string[]>>> {
   const effects: Record<string, readonly string[]> = {};
-  for (const [i, [name, { class: MigrationClass }]] of Object.entries(migrations).entries()) {
+  for (const [i, [name, { load }]] of Object.entries(migrations).entries()) {
     if (i === 0) continue;
     await using database = await createTestDatabase();
     const migrated = new Database({ databaseUrl: database.url });
     await runMigrations(migrated, 'public', { migrations: Object.fromEntries(Object.entries(migrations).slice(0, i)) });
     await migrated.close();
     const orm = createOrm();
+    const MigrationClass = await load();
     const migration = new MigrationClass(orm.em.getDriver(), orm.config);
     await migration.up();
     const statements = migration.getQueries().map(String);
@@ -125,19 +127,30 @@ async function effectsOfMigrations(migrations: Migrations): Promise<Readonly<Rec
   return effects;
 }
 
-type Migrations = Readonly<Record<string, (typeof MIGRATIONS)[MigrationName]>>;
+type Migrations = Readonly<Record<string, MigrationEntry>>;
+
+const entry = (migration: Awaited<ReturnType<MigrationEntry['load']>>): MigrationEntry => ({
+  load: async () => migration,
+  oldestCompatibleMigration: '0001-initial-schema',
+});
 
 /** A migration that might come next. */
-const next = (statement: string, isTransactional = true): Migrations[string] => ({
-  class: class extends Migration {
-    override up(): void {
-      this.addSql(statement);
-    }
-    override isTransactional(): boolean {
-      return isTransactional;
-    }
-  },
-  oldestCompatibleMigration: '0001-initial-schema',
+const next = (statement: string, isTransactional = true): MigrationEntry =>
+  entry(
+    class extends Migration {
+      override up(): void {
+        this.addSql(statement);
+      }
+      override isTransactional(): boolean {
+        return isTransactional;
+      }
+    },
+  );
+
+const SMALL_ORDERS = changeCheck({
+  table: 'orders',
+  name: 'orders_quantity_check',
+  expression: 'quantity between 1 and 1000',
 });
 
 test('servers of the release before do not notice a migration', async () => {
@@ -147,6 +160,8 @@ test('servers of the release before do not notice a migration', async () => {
     'an index': next('create index concurrently orders_note_index on orders (note)', false),
     'an index that locks': next('create index on orders (note)', false),
     'no column': next('alter table orders drop column note'),
+    'a check that changes': entry(SMALL_ORDERS.Change),
+    'the rows before it': entry(SMALL_ORDERS.Validate),
   });
   expect(effects).toEqual({
     ...Object.fromEntries(MIGRATION_NAMES.slice(1).map((name) => [name, []])),
@@ -154,6 +169,8 @@ test('servers of the release before do not notice a migration', async () => {
     'an index': [],
     'an index that locks': ['create index on orders (note)'],
     'no column': ['orders.note is gone'],
+    'a check that changes': [],
+    'the rows before it': [],
   });
 });
 

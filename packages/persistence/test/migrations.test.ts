@@ -7,8 +7,8 @@ import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { Database } from '../src/database/database.ts';
 import { openPersistence, SchemaError } from '../src/index.ts';
-import { MIGRATION_NAMES } from '../src/schema/migration-names.ts';
-import { MIGRATIONS, runMigrations } from '../src/schema/run-migrations.ts';
+import { MIGRATION_NAMES, MIGRATIONS } from '../src/schema/migration-list.ts';
+import { runMigrations } from '../src/schema/run-migrations.ts';
 import { NewerDatabaseError, toSchemaError } from '../src/schema/schema-error.ts';
 import { importOrders, NOW, newOrder, pendingOrder, runSql, useTestStore } from './support.ts';
 
@@ -210,7 +210,7 @@ describe('the next migration', () => {
   const cancel = (id: bigint) => store.persistence.orders.applyCommand(orderId(id), 'cancel', NOW, SERVICE_ORIGIN);
   const run = async (name: string, migration: Constructor<Migration>, options = {}) => {
     const database = new Database({ databaseUrl: store.url });
-    const next = { class: migration, oldestCompatibleMigration: '0001-initial-schema' } as const;
+    const next = { load: async () => migration, oldestCompatibleMigration: '0001-initial-schema' } as const;
     await runMigrations(database, 'public', { migrations: { ...MIGRATIONS, [name]: next }, ...options }).finally(() =>
       database.close(),
     );

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import {
   BEGINNING_OF_EVENTS,
-  type CancelledOrder,
-  type CompletedOrder,
   type EventPosition,
   generateApiKeyId,
+  LISTED_FIELDS,
   type NewOrder,
   type Order,
   type OrderEvent,
@@ -14,9 +13,10 @@ import {
   petId,
   SERVICE_ACTOR,
   SERVICE_ORIGIN,
-  type ShippedOrder,
+  type StoredOrder,
 } from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
+import { orderTextOf } from '@petstore/testing/any-order';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import type { ImportItem } from '../src/import-rows.ts';
@@ -91,18 +91,18 @@ export const newOrder = (facts: Partial<NewOrder> = {}): NewOrder => ({
 const facts = (id: bigint) => ({ id: orderId(id), petId: petId(7n), quantity: 1, placedAt: NOW });
 
 export const pendingOrder = (id: bigint): PendingOrder => ({ ...facts(id), status: 'pending', complete: false });
-export const shippedOrder = (id: bigint): ShippedOrder => ({
+export const shippedOrder = (id: bigint): Extract<Order, { readonly status: 'shipped'; readonly complete: false }> => ({
   ...facts(id),
   status: 'shipped',
   complete: false,
   shippedAt: new Date('2026-03-05T00:00:00.000Z'),
 });
-export const completedOrder = (id: bigint): CompletedOrder => ({
+export const completedOrder = (id: bigint): Extract<Order, { readonly complete: true }> => ({
   ...shippedOrder(id),
   complete: true,
   completedAt: new Date('2026-03-06T00:00:00.120Z'),
 });
-export const cancelledOrder = (id: bigint): CancelledOrder => ({
+export const cancelledOrder = (id: bigint): Extract<Order, { readonly status: 'cancelled' }> => ({
   ...facts(id),
   status: 'cancelled',
   complete: false,
@@ -125,23 +125,15 @@ export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]>
   return all;
 }
 
-export async function listedOrders({ persistence }: TestStore): Promise<Order[]> {
+export async function listedOrders({ persistence }: TestStore): Promise<StoredOrder[]> {
   return (await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders);
 }
 
 /** Orders as lists of text hold them. */
-export const textsOf = (orders: readonly Order[]): OrderText[] =>
-  orders.map(({ id, petId: pet, quantity, shipDate, status, complete }) => ({
-    id: id.toString(),
-    petId: pet.toString(),
-    quantity: quantity.toString(),
-    shipDate: shipDate?.toISOString(),
-    status,
-    complete,
-  }));
+export const textsOf = (orders: readonly Order[]): OrderText[] => orders.map(orderTextOf);
 
 export async function listedTexts({ persistence }: TestStore): Promise<OrderText[]> {
-  return (await collect(persistence.orders.listOrderTexts())).flatMap(({ orders }) => [...orders]);
+  return (await collect(persistence.orders.listOrderTexts(LISTED_FIELDS))).flatMap(({ orders }) => [...orders]);
 }
 
 /** Runs a statement on a connection of its own. */
@@ -179,7 +171,7 @@ export const WAYS = {
   'orders.findOrder': ({ orders }) => orders.findOrder(orderId(1n)),
   'orders.findOrders': ({ orders }) => orders.findOrders({ filter: {}, limit: 1 }),
   'orders.listOrders': ({ orders }) => collect(orders.listOrders()),
-  'orders.listOrderTexts': ({ orders }) => collect(orders.listOrderTexts()),
+  'orders.listOrderTexts': ({ orders }) => collect(orders.listOrderTexts(LISTED_FIELDS)),
   'orders.countOrders': ({ orders }) => orders.countOrders('pending'),
   'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
   'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),

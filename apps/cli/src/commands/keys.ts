@@ -5,6 +5,7 @@ import {
   generateApiKeyId,
   generateApiKeyText,
   hashApiKeyText,
+  isKnownPlan,
   limitsOfPlan,
 } from '@petstore/domain';
 import type { ApiKeyReason } from '@petstore/persistence';
@@ -177,7 +178,7 @@ async function printKeyText(output: Output, apiKey: ApiKey, text: string, { json
 const keyRow = ({ id, plan, kind, readOnly, name, createdAt, expiresAt, revokedAt, lastUsedAt }: ApiKey) => ({
   id,
   plan: plan.name,
-  ...limitsOfPlan(plan),
+  ...(isKnownPlan(plan) ? limitsOfPlan(plan) : { perMinute: null, perDay: null }), // a newer release's plan
   kind,
   readOnly,
   name,

@@ -1,4 +1,11 @@
-import { type ApiKeyId, apiKeyIdOf, apiKeySubject, StorageUnavailableError, subjectNameOf } from '@petstore/domain';
+import {
+  type ApiKeyId,
+  apiKeyIdOf,
+  apiKeySubject,
+  isKnownPlan,
+  StorageUnavailableError,
+  subjectNameOf,
+} from '@petstore/domain';
 import type { RateLimitAdministration, RateLimitSnapshot, WindowStatus } from '@petstore/rate-limit';
 import type { Command } from 'commander';
 import { type ActorFlag, actorOption, type JsonFlag, keyArgument } from '../arguments.ts';
@@ -36,6 +43,7 @@ export function addLimitsCommands(program: Command, context: CommandContext): vo
 async function showLimits({ withSession, output }: CommandContext, id: ApiKeyId, { json }: JsonFlag): Promise<void> {
   const snapshot = await withSession(async (session) => {
     const { plan } = await findKey(session, id);
+    if (!isKnownPlan(plan)) throw new CommandError(`only a newer release knows the plan ${plan.name} and its limits`);
     return withLimits(session, (limits) => limits.readStatus(apiKeySubject(id, plan)));
   }, NEEDS);
   if (json) return output.writeJson(snapshotJson(snapshot));

@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { type ActorFlag, actorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { addExportOptions, addImportOptions, type ExportFlags, type ImportFlags } from '../files/options.ts';
+import { FIELDS_IN_WORDS } from '../files/order-fields.ts';
 import { writeTable } from '../table.ts';
 
 interface GenerateFlags extends ActorFlag {
@@ -23,7 +24,7 @@ export function addOrdersCommands(program: Command, context: CommandContext): vo
   const orders = program.command('orders').description('Import, export, list and generate orders');
   addImportOptions(orders.command('import').description('Import orders'))
     .addOption(actorOption())
-    .addHelpText('after', '\nFields: id, petId, quantity, and optionally shipDate, complete, status')
+    .addHelpText('after', `\nFields: ${FIELDS_IN_WORDS}`)
     .action(async (file: string, flags: ImportFlags & ActorFlag) => {
       const { runImport } = await import('../files/import.ts');
       const { importOrders } = await import('../files/order-records.ts');

@@ -1,10 +1,10 @@
 import { type Pet, parseInt64, petId } from '@petstore/domain';
 import type { ImportItem } from '@petstore/persistence';
-import { CommandError } from '../errors.ts';
 import { type ExportKind, jsonArray, lines } from './export.ts';
 import { FieldReader, INT64 } from './fields.ts';
 import type { ImportKind } from './import.ts';
 import type { RawRecord } from './record.ts';
+import { textToCsv, textToJson } from './texts.ts';
 
 /** The fields that a pet in a file must have. */
 const FIELDS = ['id', 'name'] as const;
@@ -30,20 +30,9 @@ function readPet({ line, values }: RawRecord): ImportItem<Pet> {
 const parseName = (text: string): string | undefined =>
   !text.includes('\0') && text.isWellFormed() ? text : undefined;
 
-/** An import takes this character for bytes that are not UTF-8; written as an escape, it is an ordinary character. */
-const REPLACEMENT_CHARACTER = /\ufffd/g;
+const petToJson = ({ id, name }: Pet): string => `{"id":${id},"name":${textToJson(name)}}`;
 
-const petToJson = ({ id, name }: Pet): string =>
-  `{"id":${id},"name":${JSON.stringify(name).replace(REPLACEMENT_CHARACTER, '\\ufffd')}}`;
-
-/** @throws CommandError if an import would not read the same name from CSV, which has no escapes */
-function petToCsv({ id, name }: Pet): string {
-  if (name.includes('\ufffd')) {
-    throw new CommandError(`the name of pet ${id} has a character that CSV cannot hold; use --format ndjson`);
-  }
-  const isPlain = name === name.trim() && !/[",\r\n]/.test(name);
-  return `${id},${isPlain ? name : `"${name.replaceAll('"', '""')}"`}`;
-}
+const petToCsv = ({ id, name }: Pet): string => `${id},${textToCsv(name, `the name of pet ${id}`)}`;
 
 export const PETS_EXPORT: ExportKind<Pet> = {
   list: ({ persistence }) => persistence.pets.listPets(),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type ApiKeyStore, type Clock, hashApiKeyText, isValidAt } from '@petstore/domain';
+import { type ApiKeyStore, type Clock, hashApiKeyText, isKnownPlan, isValidAt } from '@petstore/domain';
 import type { Persistence } from '@petstore/persistence';
 import type { Logger } from 'pino';
 import { isLoopback } from '../operations/listen.ts';
@@ -62,9 +62,9 @@ async function findValidKeys(
   const secrets = await Promise.all(known.map(({ text }) => apiKeys.findSecret(hashApiKeyText(text))));
   return known.flatMap(({ text }, index) => {
     const secret = secrets[index];
-    return secret !== undefined && isValidAt(secret, now)
-      ? [{ plan: secret.key.plan, readOnly: secret.key.readOnly, text }]
-      : [];
+    if (secret === undefined || !isValidAt(secret, now)) return [];
+    const { plan, readOnly } = secret.key;
+    return isKnownPlan(plan) ? [{ plan, readOnly, text }] : [];
   });
 }
 

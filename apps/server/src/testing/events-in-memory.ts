@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import {
+  changedAt,
   type EventPosition,
   type Order,
   type OrderEvent,
@@ -40,19 +41,5 @@ export class EventsInMemory implements OrderEventLog {
     if (after === 'now') return latest;
     if (after > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
     return after;
-  }
-}
-
-/** When an order was last changed. */
-function changedAt(order: Order): Date {
-  switch (order.status) {
-    case 'pending':
-      return order.placedAt;
-    case 'shipped':
-      return order.complete ? order.completedAt : order.shippedAt;
-    case 'cancelled':
-      return order.cancelledAt;
-    default:
-      return order satisfies never;
   }
 }

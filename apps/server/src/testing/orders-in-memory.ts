@@ -1,5 +1,6 @@
 import {
   decideOrder,
+  fingerprintOf,
   IDEMPOTENCY_KEY_TTL_MS,
   IdempotencyKeyReusedError,
   matchesFilter,
@@ -71,7 +72,7 @@ export function createOrdersInMemory(initial: readonly Order[], events: EventsIn
       return { applied: true, order: decision.value };
     },
     async insertOrder(order, { actor }, idempotencyKey) {
-      const call = `${order.petId} ${order.quantity} ${order.shipDate?.toISOString()}`;
+      const call = fingerprintOf(order);
       const name = `${actor} ${idempotencyKey}`;
       const before = idempotencyKey === undefined ? undefined : remembered.get(name);
       if (before !== undefined && order.placedAt.getTime() < before.order.placedAt.getTime() + IDEMPOTENCY_KEY_TTL_MS) {
@@ -96,6 +97,7 @@ async function* batchesOf<Item>(items: readonly Item[]): AsyncGenerator<OrderBat
   } while (start < items.length);
 }
 
+/** Written out: the compiler asks for every field. */
 const textOf = ({ id, petId, quantity, shipDate, status, complete }: Order): OrderText => ({
   id: id.toString(),
   petId: petId.toString(),

@@ -1,17 +1,18 @@
+import { orderId, petId } from '@petstore/domain';
 import { describe, expect, test } from 'vitest';
 import { type EventEvidence, findFalseEvents } from './support/check-events.ts';
 import { checkOrders, type LastState } from './support/check-orders.ts';
 import type { OrderCall, OrderOperation, OrderOutcome, OrderState, Sighting } from './support/order-history.ts';
-import type { RecordedEvent, StoredOrder } from './support/stored-order.ts';
+import type { RecordedEvent, WholeOrder } from './support/stored-order.ts';
 
 // Each checker finds nothing in a history that is sound, and the fault that is planted in another.
 
 describe('what consumers received', () => {
   const AT = new Date('2026-11-20T12:00:00Z');
 
-  const pending = (id: bigint, petId = id): StoredOrder => ({
-    id,
-    petId,
+  const pending = (id: bigint, pet = id): WholeOrder => ({
+    id: orderId(id),
+    petId: petId(pet),
     quantity: 1,
     shipDate: undefined,
     status: 'pending',
@@ -21,8 +22,8 @@ describe('what consumers received', () => {
     completedAt: undefined,
     cancelledAt: undefined,
   });
-  const shipped = (id: bigint): StoredOrder => ({ ...pending(id), status: 'shipped', shippedAt: AT });
-  const cancelled = (id: bigint): StoredOrder => ({ ...pending(id), status: 'cancelled', cancelledAt: AT });
+  const shipped = (id: bigint): WholeOrder => ({ ...pending(id), status: 'shipped', shippedAt: AT });
+  const cancelled = (id: bigint): WholeOrder => ({ ...pending(id), status: 'cancelled', cancelledAt: AT });
 
   /** Ids may be left out. */
   const LOG: readonly RecordedEvent[] = [

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient, type PetstoreClient } from '@petstore/client';
+import type { OrderEventType } from '@petstore/domain';
 import { afterAll, expect, test } from 'vitest';
 import { KEYS } from '../support/database.ts';
 import { findFalseEvents } from './support/check-events.ts';
@@ -9,7 +10,7 @@ import { CALLS, type CallName, createRecordedClient, type SentCall, sendCall } f
 import { FAULTS, type FaultName, faultsInTurn } from './support/faults.ts';
 import { type OrderCall, type OrderHistory, type OrderOperation, sightingsIn } from './support/order-history.ts';
 import { SeededRandom } from './support/seeded-random.ts';
-import { type RecordedEvent, readStored, type Stored, storedOrderOf } from './support/stored-order.ts';
+import { type RecordedEvent, readStored, type Stored, wholeOrderOf } from './support/stored-order.ts';
 import { startTestedService, type TestedService } from './support/tested-service.ts';
 
 const SECONDS = readNumber('PETSTORE_FAULTS_SECONDS') ?? 40;
@@ -286,7 +287,7 @@ class Consumer {
     const after = String(this.events.at(-1)?.id ?? 0);
     try {
       for await (const { id, type, order } of client.events({ after, signal })) {
-        this.events.push({ id: BigInt(id), type, order: storedOrderOf(order) });
+        this.events.push({ id: BigInt(id), type: type as OrderEventType, order: wholeOrderOf(order) }); // of one release
         if (this.#isAt(this.#lastId)) this.#caughtUp.abort();
         if (this.#random.next() < BUSY) await sleep(this.#random.between(0, 300));
       }

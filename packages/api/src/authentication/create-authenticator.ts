@@ -6,6 +6,8 @@ import {
   type Clock,
   hashApiKeyText,
   isApiKeyText,
+  isKnownPlan,
+  type Plan,
   StorageUnavailableError,
   validUntilMs,
 } from '@petstore/domain';
@@ -155,15 +157,27 @@ class CachingAuthenticator implements Authenticator {
   /** @param isCached whether the result is cached, asked when it has come; otherwise it only serves who waits for it */
   async #findKey(text: string, isCached: () => boolean): Promise<KnownKey | undefined> {
     const askedAtMs = this.#options.monotonicNowMs(); // what changes from now on may be missing in the result
+    const secret = await this.#findSecret(text);
+    if (secret === undefined) {
+      this.#known.delete(text);
+      if (isCached()) this.#unknownUntilMs.set(text, askedAtMs + UNKNOWN_KEY_FRESH_MS);
+      return undefined;
+    }
+    const { plan } = secret.key;
+    if (!isKnownPlan(plan)) {
+      this.#known.delete(text);
+      throw new StorageUnavailableError(`only a newer release knows the plan ${plan.name}`);
+    }
+    const known = createKnownKey(secret, plan, askedAtMs, this.#known.peek(text));
+    if (isCached()) this.#known.set(text, known);
+    return known;
+  }
+
+  async #findSecret(text: string): Promise<ApiKeySecret | undefined> {
     try {
       const secret = await this.#options.apiKeys.findSecret(hashApiKeyText(text));
       this.#isStoreUnavailable = false;
-      const known = secret && createKnownKey(secret, askedAtMs, this.#known.peek(text));
-      if (known === undefined) this.#known.delete(text);
-      if (!isCached()) return known;
-      if (known === undefined) this.#unknownUntilMs.set(text, askedAtMs + UNKNOWN_KEY_FRESH_MS);
-      else this.#known.set(text, known);
-      return known;
+      return secret;
     } catch (error) {
       if (error instanceof StorageUnavailableError) this.#isStoreUnavailable = true;
       throw error;
@@ -174,8 +188,8 @@ class CachingAuthenticator implements Authenticator {
 const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
   nowMs < freshUntilMs + STORE_AWAY_GRACE_MS;
 
-function createKnownKey(secret: ApiKeySecret, askedAtMs: number, before: KnownKey | undefined): KnownKey {
-  const { id, kind, readOnly, plan, lastUsedAt } = secret.key;
+function createKnownKey(secret: ApiKeySecret, plan: Plan, askedAtMs: number, before: KnownKey | undefined): KnownKey {
+  const { id, kind, readOnly, lastUsedAt } = secret.key;
   return {
     secret,
     principal: { type: 'api-key', keyId: id, kind, readOnly, plan },

@@ -13,7 +13,7 @@ import type { Entities, UnitsOfWork } from '../schema/units-of-work.ts';
 import { columnsOfPlan, type KeyColumns, keyOfColumns } from './key-columns.ts';
 
 /** A key as created. */
-export type NewApiKey = Omit<ApiKey, 'revokedAt' | 'lastUsedAt'>;
+export type NewApiKey = Omit<ApiKey, 'plan' | 'revokedAt' | 'lastUsedAt'> & { readonly plan: Plan };
 
 /** Why a key was not changed. */
 export type ApiKeyReason = 'key_not_found' | 'key_revoked' | 'key_expired';

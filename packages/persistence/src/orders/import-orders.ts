@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { Database } from '../database/database.ts';
 import { type ImportOptions, type ImportResult, type ImportSource, importRows } from '../import-rows.ts';
 import { moveOrderIds } from '../sequences.ts';
-import { ORDER_COLUMN_NAMES, ORDER_COLUMNS, ORDER_FACTS, type OrderRow } from './order-rows.ts';
+import { CHANGED_AT, copyRowOf, ORDER_COLUMNS, ORDER_FACTS } from './order-rows.ts';
 
 export interface ImportOrdersOptions extends ImportOptions {
   /** The recorded author and request. @default the service's */
@@ -28,7 +28,7 @@ const INSERT_ORDERS = `insert into orders (${ORDER_COLUMNS}) select ${ORDER_COLU
 /** An event gets the latest time of its order. */
 const INSERT_EVENTS = `
   insert into order_events (type, at, actor, request_id, order_id, ${ORDER_FACTS})
-  select 'order.imported', greatest(placed_at, shipped_at, completed_at, cancelled_at), $1::text, $2::text, ${ORDER_COLUMNS}
+  select 'order.imported', ${CHANGED_AT}, $1::text, $2::text, ${ORDER_COLUMNS}
   from staged order by id`;
 
 /** See `OrderStore.importOrders`. */
@@ -42,7 +42,7 @@ export const importOrders = (
     {
       table: 'orders',
       createStaged: CREATE_STAGED_ORDERS,
-      rowOf,
+      rowOf: copyRowOf,
       lock: 'orderIds',
       async insertStaged(client) {
         await client.query(MOVE_SEQUENCE);
@@ -74,23 +74,3 @@ export async function insertStagedOrders(
   }
   return orders.rowCount ?? 0;
 }
-
-/** The columns in the format of COPY. */
-function rowOf(order: Order): string {
-  const values: Readonly<Record<keyof OrderRow, unknown>> = {
-    id: order.id,
-    pet_id: order.petId,
-    quantity: order.quantity,
-    ship_date: timeText(order.shipDate),
-    status: order.status,
-    complete: order.complete,
-    placed_at: timeText(order.placedAt),
-    shipped_at: timeText(order.status === 'shipped' ? order.shippedAt : undefined),
-    completed_at: timeText(order.complete ? order.completedAt : undefined),
-    cancelled_at: timeText(order.status === 'cancelled' ? order.cancelledAt : undefined),
-  };
-  return ORDER_COLUMN_NAMES.map((name) => String(values[name])).join('\t');
-}
-
-/** A time in the format of COPY. */
-const timeText = (time: Date | undefined): string => time?.toISOString() ?? '\\N';

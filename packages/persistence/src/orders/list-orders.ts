@@ -1,18 +1,25 @@
+import { hash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import {
   INT64_MIN,
   int64After,
-  type Order,
+  ORDER_FIELD_NAMES,
+  ORDER_FIELDS,
+  type OrderField,
   type OrderRepository,
   type OrderStatus,
   type OrderText,
+  type OrderTextBatch,
+  type StoredOrder,
 } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import type { Purpose } from '../database/pool.ts';
 import { prepareStatement } from '../database/statement.ts';
+import { COLUMN_OF_FIELD } from '../schema/order-columns.ts';
 import { toRfc3339 } from '../time-text.ts';
 import { coalescePerTick } from './coalesce-per-tick.ts';
-import { ORDER_COLUMN_NAMES, type OrderRow, orderOfRow } from './order-rows.ts';
+import { COLUMN_KINDS } from './order-kinds.ts';
+import { orderOf } from './order-rows.ts';
 
 /** Orders in the first batch: a short list takes one small statement, and a long one begins at once. */
 const FIRST_BATCH = 250;
@@ -20,23 +27,23 @@ const FIRST_BATCH = 250;
 const BATCH = 2_000;
 
 // A batch is one row, with one text for all values of a column. For PostgreSQL it costs no more than a row for each order,
-// and for this process a quarter. No value contains a comma.
+// and for this process a quarter.
 
-/** The columns of what REST sends. */
-const TEXT_COLUMNS = ['id', 'pet_id', 'quantity', 'ship_date', 'status', 'complete'] as const;
-
-/** The number of orders, the largest id, and for each column the values of all orders; null if there are no orders. */
-type BatchRow<Column extends string> = { readonly count: bigint; readonly largest_id: bigint | null } & {
-  readonly [name in Column | 'id']: string | null;
+/** The number of orders, the largest id, and for each field the values of all orders; null if there are no orders. */
+type BatchRow = { readonly count: bigint; readonly largest_id: bigint | null } & {
+  readonly [Name in OrderField]: string | null;
 };
 
-/** Empty instead of null. */
-const joined = (column: string) => `string_agg(coalesce(${column}::text, ''), ',') as ${column}`;
+const kindOf = (name: OrderField) => COLUMN_KINDS[ORDER_FIELDS[name].kind];
 
-const selectBatch = <Column extends string>(name: string, columns: readonly Column[], limit: number) =>
-  prepareStatement<BatchRow<Column>>(
+/** `string_agg(…) as "petId"` */
+const aggregate = (name: OrderField) => `${kindOf(name).list.aggregate(COLUMN_OF_FIELD[name])} as "${name}"`;
+
+/** @param fields those whose values are wanted, and the id */
+const selectBatch = (name: string, fields: readonly OrderField[], limit: number) =>
+  prepareStatement<BatchRow>(
     `${name}-${limit}`,
-    `select count(*), max(id) as largest_id, ${columns.map(joined).join(', ')}
+    `select count(*), max(id) as largest_id, ${[...new Set<OrderField>(['id', ...fields])].map(aggregate).join(', ')}
      from (select * from orders where id >= $1 order by id limit ${limit}) batch`,
   );
 
@@ -52,48 +59,51 @@ export function assertInOrder(ids: string | null, largestId: bigint | null): voi
     throw new Error('PostgreSQL lists orders out of order');
 }
 
-/** The columns, split at the commas: each has one value for each order. */
-type ValuesOf<Column extends string> = Readonly<Record<Column, readonly string[]>>;
+/** The text of each value, in the order of the orders; none of a field that was not asked for. */
+type ValuesOfFields = Readonly<Record<OrderField, readonly (string | null)[]>>;
 
-function valuesOf<Column extends string>(row: BatchRow<Column>, columns: readonly Column[]): ValuesOf<Column> {
-  const values = {} as Record<Column, readonly string[]>; // filled before anybody reads it
-  for (const column of columns) values[column] = row[column]?.split(',') ?? [];
-  return values;
+const NO_VALUES: ValuesOfFields = mapFields(() => []);
+
+const valuesOf = (row: BatchRow, fields: readonly OrderField[]): ValuesOfFields => ({
+  ...NO_VALUES,
+  ...mapFields((name) => {
+    const text = row[name];
+    return text === null ? [] : kindOf(name).list.split(text);
+  }, fields),
+});
+
+function mapFields<Value>(valueAt: (name: OrderField) => Value, fields = ORDER_FIELD_NAMES): Record<OrderField, Value> {
+  const values = fields.map((name) => [name, valueAt(name)] as const);
+  return Object.fromEntries(values) as Record<OrderField, Value>; // of the fields asked for
 }
 
-/** A column has a value for each order. */
-const at = (values: readonly string[], i: number): string => values[i] ?? '';
+/** A field has a value for each order; where it is empty, there is none. */
+const at = (values: readonly (string | null)[], i: number): string => values[i] ?? '';
 
-const timeAt = (values: readonly string[], i: number): Date | null => {
-  const text = at(values, i);
-  return text === '' ? null : new Date(toRfc3339(text));
-};
-
-const ordersOf = (values: ValuesOf<keyof OrderRow>): readonly Order[] =>
-  values.id.map((id, i) =>
-    orderOfRow({
-      id: BigInt(id),
-      pet_id: BigInt(at(values.pet_id, i)),
-      quantity: Number(at(values.quantity, i)),
-      ship_date: timeAt(values.ship_date, i),
-      status: at(values.status, i) as OrderStatus, // as the table has it
-      complete: at(values.complete, i) === 'true',
-      placed_at: new Date(toRfc3339(at(values.placed_at, i))),
-      shipped_at: timeAt(values.shipped_at, i),
-      completed_at: timeAt(values.completed_at, i),
-      cancelled_at: timeAt(values.cancelled_at, i),
+const ordersOf = (values: ValuesOfFields): readonly StoredOrder[] =>
+  values.id.map((_, i) =>
+    orderOf((name) => {
+      const text = values[name][i];
+      return text === undefined || text === null || (text === '' && kindOf(name).list.isEmptyNull)
+        ? undefined
+        : kindOf(name).ofText(text);
     }),
   );
 
-function* textsOf(values: ValuesOf<(typeof TEXT_COLUMNS)[number]>): Generator<OrderText> {
+const timeTextAt = (values: readonly (string | null)[], i: number): string | undefined => {
+  const text = at(values, i);
+  return text === '' ? undefined : toRfc3339(text);
+};
+
+/** Written out, because it runs for each order of lists of millions. The compiler asks for every field. */
+function* textsOf(values: ValuesOfFields): Generator<OrderText> {
   for (let i = 0; i < values.id.length; i++) {
-    const shipDate = at(values.ship_date, i);
     yield {
       id: at(values.id, i),
-      petId: at(values.pet_id, i),
+      petId: at(values.petId, i),
       quantity: at(values.quantity, i),
-      shipDate: shipDate === '' ? undefined : toRfc3339(shipDate),
-      status: at(values.status, i) as OrderStatus, // as the table has it
+      shipDate: timeTextAt(values.shipDate, i),
+      status: at(values.status, i) as OrderStatus, // or one that this release does not know
       complete: at(values.complete, i) === 'true',
     };
   }
@@ -107,17 +117,25 @@ function* textsOf(values: ValuesOf<(typeof TEXT_COLUMNS)[number]>): Generator<Or
  * Lists of one kind that need the same batch in the same tick share its statement and the batch.
  */
 export function createOrderLists(database: Database): Pick<OrderRepository, 'listOrders' | 'listOrderTexts'> {
-  const orderBatches = createBatches(database, 'list-orders', ORDER_COLUMN_NAMES, (values, isLast) => ({
+  const orderBatches = createBatches(database, 'list-orders', ORDER_FIELD_NAMES, (values, isLast) => ({
     orders: ordersOf(values),
     isLast,
   }));
-  const textBatches = createBatches(database, 'list-order-texts', TEXT_COLUMNS, (values, isLast) => ({
-    orders: { [Symbol.iterator]: () => textsOf(values) },
-    isLast,
-  }));
+  /** By the names of their fields: lists of the same fields share batches. */
+  const textBatches = new Map<string, () => AsyncIterator<OrderTextBatch, void, void>>();
   return {
     listOrders: () => ({ [Symbol.asyncIterator]: orderBatches }),
-    listOrderTexts: () => ({ [Symbol.asyncIterator]: textBatches }),
+    listOrderTexts(fields) {
+      const name = `list-order-texts-${hash('sha256', fields.join()).slice(0, 8)}`; // PostgreSQL cuts long names
+      const batches =
+        textBatches.get(name) ??
+        createBatches(database, name, fields, (values, isLast) => ({
+          orders: { [Symbol.iterator]: () => textsOf(values) },
+          isLast,
+        }));
+      textBatches.set(name, batches);
+      return { [Symbol.asyncIterator]: batches };
+    },
   };
 }
 
@@ -128,15 +146,15 @@ interface FetchedBatch<Batch> {
   readonly nextId: bigint | undefined;
 }
 
-/** @param batchOf makes a batch from the values of the columns */
-function createBatches<Column extends string, Batch>(
+/** @param batchOf makes a batch from the values of the fields */
+function createBatches<Batch>(
   database: Database,
   name: string,
-  columns: readonly Column[],
-  batchOf: (values: ValuesOf<Column>, isLast: boolean) => Batch,
+  fields: readonly OrderField[],
+  batchOf: (values: ValuesOfFields, isLast: boolean) => Batch,
 ): () => AsyncGenerator<Batch, void, void> {
   const fetchFrom = (purpose: Purpose, limit: number) => {
-    const statement = selectBatch(name, columns, limit);
+    const statement = selectBatch(name, fields, limit);
     return coalescePerTick(String, async (fromId: bigint): Promise<FetchedBatch<Batch>> => {
       const [row] = await database.run(purpose, statement, [fromId.toString()]);
       if (row === undefined) throw new Error('a statement of aggregates returned no row');
@@ -145,7 +163,7 @@ function createBatches<Column extends string, Batch>(
       const nextId = isLast ? undefined : int64After(row.largest_id);
       let batch: Batch | undefined;
       return {
-        batch: () => (batch ??= batchOf(valuesOf(row, columns), nextId === undefined)),
+        batch: () => (batch ??= batchOf(valuesOf(row, fields), nextId === undefined)),
         nextId,
       };
     });

@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts';
 import { codeOf, SQLSTATE } from '../database/errors.ts';
 import { prepareStatement } from '../database/statement.ts';
-import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-names.ts';
+import { MIGRATION_NAMES, MIGRATIONS_TABLE } from './migration-list.ts';
 import { NewerDatabaseError, SchemaError, toSchemaError } from './schema-error.ts';
 
 /** The migrations of a database, in order. */

@@ -5,7 +5,7 @@ import { MikroORM } from '@mikro-orm/postgresql';
 import { PostgresDialect, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
 import * as entities from './entities.ts';
-import { MIGRATIONS_TABLE } from './migration-names.ts';
+import { MIGRATIONS_TABLE } from './migration-list.ts';
 
 const lent = new AsyncLocalStorage<pg.ClientBase>();
 

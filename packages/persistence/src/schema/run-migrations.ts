@@ -1,34 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Constructor } from '@mikro-orm/core';
-import type { Migration } from '@mikro-orm/migrations';
 import { StorageUnavailableError } from '@petstore/domain';
 import pg from 'pg';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { Database } from '../database/database.ts';
 import { codeOf, SQLSTATE } from '../database/errors.ts';
-import type { MigrationName } from './migration-names.ts';
-import { InitialSchema } from './migrations/0001-initial-schema.ts';
+import { MIGRATIONS, type MigrationEntry } from './migration-list.ts';
 import { createOrm, onConnection } from './orm.ts';
-
-/**
- * A migration. It takes effect while servers of the previous release still run, so it must not change what they use.
- *
- * A migration that PostgreSQL refuses in a transaction, such as `create index concurrently`, overrides `isTransactional`.
- * Since it may have failed half-way before, it begins by removing the remains.
- */
-interface PetstoreMigration {
-  readonly class: Constructor<Migration & Pick<Migration, 'up'>>; // its `up` is not abstract any more
-  /**
-   * The last migration of the oldest release that works on the migrated schema. The database stores it for releases that do
-   * not know this migration.
-   */
-  readonly oldestCompatibleMigration: MigrationName;
-}
-
-/** @internal exported for a test */
-export const MIGRATIONS: Readonly<Record<MigrationName, PetstoreMigration>> = {
-  '0001-initial-schema': { class: InitialSchema, oldestCompatibleMigration: '0001-initial-schema' },
-};
 
 /** How often a waiting process tries to get its turn, in milliseconds. */
 const TURN_POLL_MS = 100;
@@ -45,7 +22,7 @@ const LOCK_PATIENCE_MS = 10_000;
 
 /** @internal for tests */
 interface RunOptions {
-  readonly migrations?: Readonly<Record<string, PetstoreMigration>>;
+  readonly migrations?: Readonly<Record<string, MigrationEntry>>;
   readonly lockPatienceMs?: number;
 }
 
@@ -63,7 +40,12 @@ export async function runMigrations(
 ): Promise<void> {
   await database.withLongSession((client) =>
     inTurn(client, async () => {
-      const list = Object.entries(migrations).map(([name, migration]) => ({ name, class: recorded(name, migration) }));
+      const list = await Promise.all(
+        Object.entries<MigrationEntry>(migrations).map(async ([name, entry]) => ({
+          name,
+          class: await recorded(name, entry),
+        })),
+      );
       const { migrator } = createOrm({ dbName: client.database ?? '', schema, migrations: list });
       await onConnection(client, async () => {
         for (const { name } of await migrator.getPending()) {
@@ -96,7 +78,8 @@ async function inTurn(client: pg.Client, work: () => Promise<void>): Promise<voi
  * A migration that also records which releases may continue, for those that do not know it. If it runs in a transaction, it
  * waits for locks no longer than {@link LOCK_TIMEOUT_MS}.
  */
-function recorded(name: string, { class: MigrationClass, oldestCompatibleMigration }: PetstoreMigration) {
+async function recorded(name: string, { load, oldestCompatibleMigration }: MigrationEntry) {
+  const MigrationClass = await load();
   const values = [name, oldestCompatibleMigration].map(pg.escapeLiteral).join(', ');
   return class extends MigrationClass {
     override getQueries() {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Order, type OrderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
+import { type OrderId, SERVICE_ORIGIN, StorageUnavailableError, type StoredOrder } from '@petstore/domain';
 import {
   type MovingAddress,
   openMovingAddress,
@@ -42,7 +42,7 @@ describe('a primary and its standby, behind one address', () => {
   });
 
   const place = () => persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
-  const list = async (): Promise<readonly Order[]> =>
+  const list = async (): Promise<readonly StoredOrder[]> =>
     (await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders);
 
   async function expectAllToWork(): Promise<void> {

@@ -1,6 +1,6 @@
 import type { OrderEventType } from '@petstore/domain';
 import { type OrderState, stateOf } from './order-history.ts';
-import type { RecordedEvent, StoredOrder } from './stored-order.ts';
+import type { RecordedEvent, WholeOrder } from './stored-order.ts';
 
 /** What consumers received, and the log and the orders at the end. */
 export interface EventEvidence {
@@ -9,7 +9,7 @@ export interface EventEvidence {
   /** The whole log, by ids. */
   readonly log: readonly RecordedEvent[];
   /** The table of orders. */
-  readonly orders: readonly StoredOrder[];
+  readonly orders: readonly WholeOrder[];
   /** Pets of which each has one call of `place` at most. */
   readonly isOnlyOnce: (petId: bigint) => boolean;
 }
@@ -64,9 +64,9 @@ const STATE_BEFORE = {
 } as const satisfies Record<OrderEventType, OrderState>;
 
 /** Whether who follows the log has, in the end, what the table holds. */
-function differencesFromReplay(log: readonly RecordedEvent[], orders: readonly StoredOrder[]): readonly string[] {
+function differencesFromReplay(log: readonly RecordedEvent[], orders: readonly WholeOrder[]): readonly string[] {
   const findings: string[] = [];
-  const replayed = new Map<bigint, StoredOrder>();
+  const replayed = new Map<bigint, WholeOrder>();
   for (const event of log) {
     const { type, order } = event;
     const before = replayed.get(order.id);
@@ -88,7 +88,7 @@ function differencesFromReplay(log: readonly RecordedEvent[], orders: readonly S
   return findings;
 }
 
-function placedTwice(orders: readonly StoredOrder[], isOnlyOnce: (petId: bigint) => boolean): readonly string[] {
+function placedTwice(orders: readonly WholeOrder[], isOnlyOnce: (petId: bigint) => boolean): readonly string[] {
   const findings: string[] = [];
   const idOfPet = new Map<bigint, bigint>();
   for (const { id, petId } of orders) {
@@ -101,7 +101,7 @@ function placedTwice(orders: readonly StoredOrder[], isOnlyOnce: (petId: bigint)
 
 const describe = ({ id, type, order }: RecordedEvent): string => `event ${id} (${type}, ${text(order)})`;
 
-const text = (order: StoredOrder): string =>
+const text = (order: WholeOrder): string =>
   Object.entries(order)
     .map(([name, value]) => `${name} ${value instanceof Date ? value.toISOString() : value}`)
     .join(', ');

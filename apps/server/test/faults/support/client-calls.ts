@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPetstoreClient, type PetstoreClient, petstoreErrorOf } from '@petstore/client';
-import { type CommandReason, type OrderCommand, QUANTITY_MAX } from '@petstore/domain';
+import { type CommandReason, ORDER_FIELDS, type OrderCommand } from '@petstore/domain';
 import {
   type OrderCall,
   type OrderOperation,
@@ -103,7 +103,7 @@ const placing = (
   choose: ({ random, newPet }) => ({
     type: 'place',
     petId: newPet(),
-    quantity: 1 + Math.floor(random.next() * QUANTITY_MAX),
+    quantity: 1 + Math.floor(random.next() * ORDER_FIELDS.quantity.max),
   }),
   async send(client, call, another) {
     if (call.type !== 'place') throw new TypeError(call.type);

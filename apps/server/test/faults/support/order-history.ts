@@ -1,10 +1,10 @@
-import type { CommandReason, Order, OrderCommand } from '@petstore/domain';
+import type { CommandReason, OrderCommand, OrderStatus, StoredOrder } from '@petstore/domain';
 
 /** What an order may be at a moment. */
 export type OrderState = 'absent' | 'pending' | 'shipped' | 'complete' | 'cancelled';
 
-export const stateOf = ({ status, complete }: Pick<Order, 'status' | 'complete'>): OrderState =>
-  complete ? 'complete' : status;
+export const stateOf = ({ status, complete }: Pick<StoredOrder, 'status' | 'complete'>): OrderState =>
+  complete ? 'complete' : (status as OrderStatus); // these servers are of one release
 
 /** A call of a client. Each call of `place` has a pet of its own, by which its order is known whatever its response. */
 export type OrderCall =
@@ -58,7 +58,7 @@ export interface OrderHistory {
   readonly operations: readonly OrderOperation[];
 }
 
-export function sightingOf(order: Order): Sighting {
+export function sightingOf(order: StoredOrder): Sighting {
   const times = Object.fromEntries(
     TIME_FIELDS.map((field) => [field, field in order ? Number(Reflect.get(order, field)) : undefined]),
   ) as OrderTimes; // of each of its fields

@@ -1,45 +1,41 @@
-import type { Order, OrderEventType, OrderStatus } from '@petstore/domain';
+import {
+  definitionOf,
+  type OptionalOrderField,
+  ORDER_FIELD_NAMES,
+  type OrderEventType,
+  type OrderField,
+  type OrderValue,
+  type StoredOrder,
+} from '@petstore/domain';
 import pg from 'pg';
 
-/** Every column of an order, in one order. */
-export interface StoredOrder {
-  readonly id: bigint;
-  readonly petId: bigint;
-  readonly quantity: number;
-  readonly shipDate: Date | undefined;
-  readonly status: OrderStatus;
-  readonly complete: boolean;
-  readonly placedAt: Date;
-  readonly shippedAt: Date | undefined;
-  readonly completedAt: Date | undefined;
-  readonly cancelledAt: Date | undefined;
-}
+/** Every field of an order; `undefined` where it has none. */
+export type WholeOrder = {
+  readonly [Name in OrderField]: OrderValue<Name> | (Name extends OptionalOrderField ? undefined : never);
+};
 
 /** An event as a consumer received it, or as the log holds it. */
 export interface RecordedEvent {
   readonly id: bigint;
   readonly type: OrderEventType;
-  readonly order: StoredOrder;
+  readonly order: WholeOrder;
 }
 
-export const storedOrderOf = (order: Order): StoredOrder => ({
-  id: order.id,
-  petId: order.petId,
-  quantity: order.quantity,
-  shipDate: order.shipDate,
-  status: order.status,
-  complete: order.complete,
-  placedAt: order.placedAt,
-  shippedAt: order.status === 'shipped' ? order.shippedAt : undefined,
-  completedAt: order.complete ? order.completedAt : undefined,
-  cancelledAt: order.status === 'cancelled' ? order.cancelledAt : undefined,
-});
+export const wholeOrderOf = (order: StoredOrder): WholeOrder => fromFields((name) => Reflect.get(order, name));
 
-const COLUMNS = 'pet_id, quantity, ship_date, status, complete, placed_at, shipped_at, completed_at, cancelled_at';
+const fromFields = (valueAt: (name: OrderField) => unknown): WholeOrder =>
+  Object.fromEntries(ORDER_FIELD_NAMES.map((name) => [name, valueAt(name)])) as WholeOrder; // of every field
+
+/** `petId` is in `pet_id`. */
+const columnOf = (name: OrderField) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+const COLUMNS = ORDER_FIELD_NAMES.filter((name) => name !== 'id')
+  .map(columnOf)
+  .join(', ');
 
 export interface Stored {
   readonly log: readonly RecordedEvent[];
-  readonly orders: readonly StoredOrder[];
+  readonly orders: readonly WholeOrder[];
 }
 
 /** What PostgreSQL holds, not by the statements that are tested. */
@@ -49,26 +45,16 @@ export async function readStored(url: string): Promise<Stored> {
   const log = events.map((row) => ({
     id: BigInt(String(row['id'])),
     type: row['type'] as OrderEventType, // by its constraint
-    order: storedOrderOfRow(row),
+    order: wholeOrderOfRow(row),
   }));
-  return { log, orders: orders.map(storedOrderOfRow) };
+  return { log, orders: orders.map(wholeOrderOfRow) };
 }
 
-function storedOrderOfRow(row: Record<string, unknown>): StoredOrder {
-  const time = (name: string) => (row[name] ?? undefined) as Date | undefined; // as pg reads them
-  return {
-    id: BigInt(String(row['order_id'])),
-    petId: BigInt(String(row['pet_id'])),
-    quantity: Number(row['quantity']),
-    shipDate: time('ship_date'),
-    status: row['status'] as OrderStatus, // by its constraint
-    complete: row['complete'] === true,
-    placedAt: row['placed_at'] as Date, // it is never null
-    shippedAt: time('shipped_at'),
-    completedAt: time('completed_at'),
-    cancelledAt: time('cancelled_at'),
-  };
-}
+const wholeOrderOfRow = (row: Record<string, unknown>): WholeOrder =>
+  fromFields((name) => {
+    const value = row[name === 'id' ? 'order_id' : columnOf(name)] ?? undefined;
+    return definitionOf(name).kind === 'int64' ? BigInt(String(value)) : value;
+  });
 
 /** Runs a statement on a connection of its own. */
 export async function query(url: string, sql: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {

@@ -1,5 +1,11 @@
 import { orderJson } from '@petstore/api/order-json';
-import type { OrderBatch, OrderRepository, OrderText, OrderTextBatch } from '@petstore/domain';
+import {
+  LISTED_FIELDS,
+  type OrderBatch,
+  type OrderRepository,
+  type OrderText,
+  type OrderTextBatch,
+} from '@petstore/domain';
 import type { TestAppOptions } from './test-app.ts';
 
 /** The same object, with some of its methods replaced. */
@@ -34,7 +40,7 @@ type TextList = (original: AsyncIterable<OrderTextBatch>) => AsyncIterable<Order
 
 /** A repository whose lists as text, which REST sends, are others. */
 export const withListing = (orders: OrderRepository, list: TextList): OrderRepository =>
-  overriding(orders, { listOrderTexts: () => list(orders.listOrderTexts()) });
+  overriding(orders, { listOrderTexts: () => list(orders.listOrderTexts(LISTED_FIELDS)) });
 
 /** The real repository with other lists, for `startTestApp`: as text and, if `batches` are given, of orders. */
 export const listingOf = (texts: TextList, batches?: () => AsyncIterable<OrderBatch>) => ({

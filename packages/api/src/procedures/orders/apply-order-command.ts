@@ -3,9 +3,11 @@ import {
   type ChangeOrigin,
   type CommandReason,
   decideOrder,
+  isKnownOrder,
   type Order,
   type OrderCommand,
   orderId,
+  StorageUnavailableError,
 } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import type { Context } from '../../context.ts';
@@ -30,6 +32,7 @@ export const originOf = ({ principal, requestId }: Pick<Context, 'principal' | '
  *
  * @returns the changed order
  * @throws ApiError with the reason, if the command does not apply
+ * @throws StorageUnavailableError for an order in a state that only a newer release knows: its servers apply the command
  */
 export async function applyOrderCommand(
   ctx: Pick<Context, 'services' | 'principal' | 'requestId'>,
@@ -43,7 +46,11 @@ export async function applyOrderCommand(
     announceEvents();
     return transition.order;
   }
-  const decision = decideOrder(transition.order, command, now);
+  const { order } = transition;
+  if (order !== undefined && !isKnownOrder(order)) {
+    throw new StorageUnavailableError(`only a newer release knows the status ${order.status}`);
+  }
+  const decision = decideOrder(order, command, now);
   if (!decision.ok) throw ERROR_OF_REASON[decision.reason];
   throw new Error(`The store did not ${command} an order that the rules allow to ${command}.`);
 }

@@ -1,4 +1,4 @@
-import { type Order, orderId } from '@petstore/domain';
+import { orderId, type StoredOrder } from '@petstore/domain';
 import { ApiError } from '../../api-error.ts';
 import { defineOperation } from '../../define-operation.ts';
 import { int64, int64Complaint } from '../../int64.ts';
@@ -42,7 +42,7 @@ export const getOrder = defineOperation(
       errors: ['order_not_found'],
     },
   },
-  async ({ ctx, input }): Promise<Order> => {
+  async ({ ctx, input }): Promise<StoredOrder> => {
     const order = await ctx.services.orders.findOrder(orderId(input.orderId));
     if (order === undefined) throw new ApiError('order_not_found');
     return order;

@@ -3,7 +3,6 @@ import {
   ORDER_EVENT_TYPES,
   type OrderEvent,
   type OrderEventPage,
-  type OrderEventType,
   type OrderId,
   PAGE_LIMIT_MAX,
   parseOrderEventId,
@@ -69,7 +68,7 @@ const OrderEventsResponse = z
 export interface ListedOrderEvent {
   /** Decimal digits. A later event has a larger number. */
   readonly id: string;
-  readonly type: OrderEventType;
+  readonly type: OrderEvent['type'];
   readonly orderId: OrderId;
   readonly at: Date;
   /** The order after the change. */

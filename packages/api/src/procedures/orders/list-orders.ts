@@ -1,20 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Order, OrderBatch, OrderTextBatch } from '@petstore/domain';
+import type { OrderBatch, OrderTextBatch, StoredOrder } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../../api-error.ts';
 import { defineOperation } from '../../define-operation.ts';
 import { ordersJson } from '../../rest/order-json.ts';
-import { OrderResponse } from './order-response.ts';
+import { OrderResponse, V1_FIELDS, type V1Field } from './order-response.ts';
 
 /**
  * Batches of orders, ascending by id, as a streaming link receives them. A link that does not stream receives one array of
  * at most 2,000 orders, one at a time for a key.
  */
-export type OrderBatches = AsyncIterable<readonly Order[]>;
+export type OrderBatches = AsyncIterable<readonly StoredOrder[]>;
 
 /** The list for callers in this process. REST reads it as text. */
 export interface OrderList extends OrderBatches {
-  readonly texts: () => AsyncIterable<OrderTextBatch>;
+  readonly texts: () => AsyncIterable<OrderTextBatch<V1Field>>;
 }
 
 /** The maximum number of orders in a batch. While one is written as superjson, nothing else is served. */
@@ -63,7 +63,7 @@ export const listOrders = defineOperation(
       case 'in-process': {
         const list: OrderList = {
           [Symbol.asyncIterator]: () => smallBatches(orders.listOrders()),
-          texts: () => orders.listOrderTexts(),
+          texts: () => orders.listOrderTexts(V1_FIELDS),
         };
         return list;
       }
@@ -81,7 +81,7 @@ export const listOrders = defineOperation(
 );
 
 /** Lets other requests run between two batches. The next batch is made when its reader asks for it. */
-async function* smallBatches(batches: AsyncIterable<OrderBatch>): AsyncGenerator<readonly Order[], void, void> {
+async function* smallBatches(batches: AsyncIterable<OrderBatch>): AsyncGenerator<readonly StoredOrder[], void, void> {
   for await (const { orders } of batches) {
     for (let start = 0; start < orders.length; start += BATCH_MAX) {
       if (start > 0) await turn();
@@ -91,8 +91,8 @@ async function* smallBatches(batches: AsyncIterable<OrderBatch>): AsyncGenerator
 }
 
 /** @throws ApiError `unsupported_media_type` */
-async function wholeList(batches: AsyncIterable<readonly Order[]>): Promise<readonly Order[]> {
-  const list: Order[] = [];
+async function wholeList(batches: AsyncIterable<readonly StoredOrder[]>): Promise<readonly StoredOrder[]> {
+  const list: StoredOrder[] = [];
   for await (const orders of batches) {
     list.push(...orders);
     if (list.length > WHOLE_LIST_MAX) {

@@ -1,38 +1,45 @@
-import { ORDER_STATUSES, QUANTITY_MAX } from '@petstore/domain';
+import { type ListedField, ORDER_FIELDS } from '@petstore/domain';
 import { z } from 'zod';
-import { int64, int64AsText } from '../../int64.ts';
-import { oneOf, timeAsText } from '../schemas.ts';
+import { int64 } from '../../int64.ts';
+import { OUTPUT_KINDS } from './order-kinds.ts';
 
-/** An order in v1 over REST, as the specification has it: it has no status, and no field is required. */
-export const OrderResponse = z
+const ABOUT = {
+  id: 'Unique order identifier.',
+  petId: 'Identifier of the animal in this order.',
+  quantity: 'Number of units ordered',
+  shipDate: 'Expected or actual ship date',
+  complete: 'Whether the order has been fulfilled.',
+  status: 'The state of the order. `complete` is a fact about a shipped order, not a state.',
+} as const satisfies Record<ListedField, string>;
+
+/** An order in v2 over REST. The compiler asks for every field. */
+export const OrderV2Response = z
   .object({
-    id: int64('Unique order identifier.'),
-    petId: int64('Identifier of the animal in this order.'),
-    quantity: z
-      .int()
-      .min(1)
-      .max(QUANTITY_MAX)
-      .meta({ description: `Number of units ordered, 1 to ${QUANTITY_MAX}.` }),
-    shipDate: timeAsText('Expected or actual ship date, in UTC with milliseconds. Omitted if it is not known.'),
-    complete: z.boolean().meta({ description: 'Whether the order has been fulfilled.' }),
-  })
+    id: OUTPUT_KINDS.int64(ORDER_FIELDS.id, ABOUT.id),
+    petId: OUTPUT_KINDS.int64(ORDER_FIELDS.petId, ABOUT.petId),
+    quantity: OUTPUT_KINDS.wholeNumber(ORDER_FIELDS.quantity, ABOUT.quantity),
+    shipDate: OUTPUT_KINDS.instant(ORDER_FIELDS.shipDate, ABOUT.shipDate).optional(),
+    complete: OUTPUT_KINDS.boolean(ORDER_FIELDS.complete, ABOUT.complete),
+    status: OUTPUT_KINDS.status(ORDER_FIELDS.status, ABOUT.status),
+  } satisfies Record<ListedField, z.ZodType>)
+  .meta({ id: 'OrderV2', description: 'An order placed in the store.' });
+
+/** The fields of an order in v1, which are those of the specification. */
+export const V1_FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete'] as const satisfies readonly ListedField[];
+
+export type V1Field = (typeof V1_FIELDS)[number];
+
+const { quantity, shipDate, complete } = OrderV2Response.shape;
+
+/** An order in v1 over REST, as the specification has it: ids are numbers, and no field is required. */
+export const OrderResponse = z
+  .object({ id: int64(ABOUT.id), petId: int64(ABOUT.petId), quantity, shipDate, complete } satisfies Record<
+    V1Field,
+    z.ZodType
+  >)
   .partial()
   .meta({
     id: 'Order',
     description: 'An order placed in the store.',
     examples: [{ id: 1, petId: 7, quantity: 2, shipDate: '2026-12-01T09:30:00.000Z', complete: false }],
   });
-
-const { quantity, shipDate, complete } = OrderResponse.shape;
-
-/** An order in v2 over REST: the fields of v1, with ids as strings, and the status. */
-export const OrderV2Response = z
-  .object({
-    id: int64AsText('Unique order identifier.'),
-    petId: int64AsText('Identifier of the animal in this order.'),
-    quantity: quantity.unwrap(),
-    shipDate,
-    complete: complete.unwrap(),
-    status: oneOf(ORDER_STATUSES, 'The state of the order. `complete` is a fact about a shipped order, not a state.'),
-  })
-  .meta({ id: 'OrderV2', description: 'An order placed in the store.' });

@@ -1,24 +1,28 @@
 import {
   placeOrder as decidePlacement,
+  definitionOf,
+  describeValueOf,
   IDEMPOTENCY_KEY_LENGTH_MAX,
   type IdempotencyKey,
-  type PlacementReason,
+  ORDER_FIELDS,
   parseIdempotencyKey,
   petId,
-  QUANTITY_MAX,
-  QUANTITY_MIN,
-  SHIP_DATE_MAX,
-  SHIP_DATE_MIN,
+  type RequestedField,
+  requestedValuesOf,
 } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../../api-error.ts';
 import { defineOperation } from '../../define-operation.ts';
-import { int64 } from '../../int64.ts';
 import { inputObject } from '../schemas.ts';
 import { originOf } from './apply-order-command.ts';
+import { INPUT_KINDS } from './order-kinds.ts';
 
-const quantityError = `must be a whole number from ${QUANTITY_MIN} to ${QUANTITY_MAX}`;
-const shipDateError = `must be a time from ${SHIP_DATE_MIN.toISOString()} to ${SHIP_DATE_MAX.toISOString()}`;
+/** What a caller sets. The compiler asks for every field. */
+const requested = {
+  petId: INPUT_KINDS.int64(ORDER_FIELDS.petId, 'Identifier of the animal; it need not be in the catalogue.'),
+  quantity: INPUT_KINDS.wholeNumber(ORDER_FIELDS.quantity),
+  shipDate: INPUT_KINDS.instant(ORDER_FIELDS.shipDate).optional(),
+} satisfies Record<RequestedField, z.ZodType>;
 
 const idempotencyKeyError = `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_MAX} printable ASCII characters`;
 
@@ -29,30 +33,26 @@ const idempotencyKey = z
   .transform((text) => text as IdempotencyKey) // it was checked
   .optional();
 
-/** The contract refuses both before the domain is called; the domain checks them again for safety only. */
-const MESSAGE_OF_REASON = {
-  quantity_out_of_range: 'quantity: out of range.',
-  ship_date_out_of_range: 'shipDate: out of range.',
-} as const satisfies Record<PlacementReason, string>;
-
 export const placeOrder = defineOperation(
   {
     type: 'mutation',
     repetition: { type: 'idempotency-key' },
     access: 'internal',
     input: inputObject({
-      petId: int64('Identifier of the animal; it need not be in the catalogue.'),
-      quantity: z.int(quantityError).min(QUANTITY_MIN, quantityError).max(QUANTITY_MAX, quantityError),
-      shipDate: z.date(shipDateError).min(SHIP_DATE_MIN, shipDateError).max(SHIP_DATE_MAX, shipDateError).optional(),
+      ...requested,
       idempotencyKey,
     }),
   },
   async ({ ctx, input }) => {
     const { orders, clock, announceEvents } = ctx.services;
-    const { shipDate, idempotencyKey } = input;
-    const request = { petId: petId(input.petId), quantity: input.quantity };
-    const decision = decidePlacement(shipDate === undefined ? request : { ...request, shipDate }, clock());
-    if (!decision.ok) throw new ApiError('invalid_request', MESSAGE_OF_REASON[decision.reason]);
+    const { idempotencyKey, ...facts } = input;
+    const request = requestedValuesOf({ ...facts, petId: petId(input.petId) });
+    const decision = decidePlacement(request, clock());
+    // For safety only: the contract has refused whatever the domain refuses.
+    if (!decision.ok) {
+      const expected = describeValueOf(definitionOf(decision.reason));
+      throw new ApiError('invalid_request', `${decision.reason}: must be ${expected}.`);
+    }
     const { placed, order } = await orders.insertOrder(decision.value, originOf(ctx), idempotencyKey);
     if (placed) announceEvents();
     return order;

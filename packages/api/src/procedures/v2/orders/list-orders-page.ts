@@ -1,4 +1,4 @@
-import { ORDER_STATUSES, type Order, type OrderFilter, PAGE_LIMIT_MAX, petId } from '@petstore/domain';
+import { ORDER_STATUSES, type OrderFilter, PAGE_LIMIT_MAX, petId, type StoredOrder } from '@petstore/domain';
 import { z } from 'zod';
 import { ApiError } from '../../../api-error.ts';
 import { defineOperation } from '../../../define-operation.ts';
@@ -47,7 +47,7 @@ type ListOrdersPageInput = z.output<typeof ListOrdersPageInput>;
 
 /** One page of orders, ascending by id. */
 export interface OrdersPage {
-  readonly orders: readonly Order[];
+  readonly orders: readonly StoredOrder[];
   /** The value to send as `cursor` for the next page; left out on the last page. */
   readonly nextCursor?: string;
 }
