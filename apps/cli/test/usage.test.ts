@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { symlinkSync } from 'node:fs';
+import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeLimits, PLANS } from '@petstore/domain';
 import { readCommit } from '@petstore/runtime';
@@ -94,6 +94,19 @@ test('./petstore is the command, from any folder', () => {
   expect(call('--version')).toMatchObject({ status: 0, stdout: VERSION, stderr: '' });
   // Nothing but what the command itself says.
   expect(call('dance')).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/^petstore: unknown/) });
+});
+
+test("./petstore runs on the machine's Node where install scripts, one of which installs Node, are switched off", () => {
+  using folder = createTemporaryFolder();
+  copyFileSync(join(CHECKOUT, 'petstore'), join(folder.path, 'petstore'));
+  symlinkSync(join(CHECKOUT, 'apps'), join(folder.path, 'apps'));
+  const call = () => spawnSync('./petstore', ['--version'], { cwd: folder.path, encoding: 'utf8' });
+  expect(call()).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^petstore: Dependencies are not installed/),
+  });
+  mkdirSync(join(folder.path, 'node_modules'));
+  expect(call()).toMatchObject({ status: 0, stdout: VERSION, stderr: '' });
 });
 
 test('help is printed in each of its forms, and ends with 0', async () => {

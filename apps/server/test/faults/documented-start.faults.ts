@@ -95,7 +95,9 @@ test('a server that a script starts in the background goes on when the script ha
   unregister();
 });
 
-test.each(['apps/server/src/main.js', 'apps/cli/src/main.js'])('an old Node gets one line from %s', (main) => {
+const MAINS = ['apps/server/src/main.js', 'apps/cli/src/main.js', 'tooling/test/src/main.js'];
+
+test.each(MAINS)('an old Node gets one line from %s', (main) => {
   const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
   const args = ['--import', `data:text/javascript,${encodeURIComponent(older)}`, join(ROOT, main)];
   const { status, stderr, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
