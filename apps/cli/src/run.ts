@@ -37,7 +37,10 @@ export async function run(invocation: Invocation): Promise<ExitCode> {
     interruption,
     stdin,
     userFolder: workingFolder,
-    withSession: (work, options) => runOnSession({ environment, home: findHome(invocation) }, work, options),
+    withSession(work, options) {
+      const message = (text: string) => output.message(text);
+      return runOnSession({ environment, home: findHome(invocation), message }, work, options);
+    },
   };
   try {
     await runCommand(invocation, context);

@@ -7,6 +7,8 @@ import { CommandError } from './errors.ts';
 export interface Session {
   readonly settings: StorageSettings;
   readonly persistence: Persistence;
+  /** Says who migrates the database meanwhile. */
+  readonly onWait: (holder: string) => void;
 }
 
 export interface SessionOptions {
@@ -30,6 +32,8 @@ export interface SessionPlace {
   readonly environment: Environment;
   /** The folder to which DATA_DIR is relative. */
   readonly home: string;
+  /** Writes a message to the user. */
+  readonly message: (text: string) => void;
 }
 
 /**
@@ -39,7 +43,7 @@ export interface SessionPlace {
  * @throws CommandError if Redis is needed and not set
  */
 export async function runOnSession<Value>(
-  { environment, home }: SessionPlace,
+  { environment, home, message }: SessionPlace,
   work: (session: Session) => Promise<Value>,
   { isUnprepared = false, needsRedis = false }: SessionOptions = {},
 ): Promise<Value> {
@@ -55,11 +59,12 @@ export async function runOnSession<Value>(
   const { openPersistence } = await import('@petstore/persistence');
   const persistence = resources.use(openPersistence({ databaseUrl, patienceMs: patienceMsOf(databaseUrl) }));
   const { migrations, sequences } = persistence;
+  const onWait = (holder: string) => message(`Waiting for another process that migrates the database: ${holder}.`);
   if (!isUnprepared) {
-    await (settings.migrate ? migrations.migrate() : migrations.assertMigrated());
+    await (settings.migrate ? migrations.migrate(onWait) : migrations.assertMigrated());
     await sequences.align();
   }
-  return await work({ settings, persistence });
+  return await work({ settings, persistence, onWait });
 }
 
 /** @throws CommandError if no Redis shares the limits */

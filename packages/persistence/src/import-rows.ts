@@ -3,8 +3,9 @@ import type pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
-import { codeOf, reportOf, SQLSTATE } from './database/errors.ts';
+import { codeOf, HUNG, reportOf, SQLSTATE } from './database/errors.ts';
 import { inTransaction } from './database/session.ts';
+import { TIMEOUTS_MS } from './database/timeouts.ts';
 
 /** A value to import, and the line of the source on which it begins. */
 interface ImportRecord<Value> {
@@ -78,7 +79,7 @@ export const importRows = <Value>(
   database.withLongSession(async (client) => {
     const read: ReadRecords = { readCount: 0, rejected: [], rejectedCount: 0 };
     await client.query(target.createStaged);
-    await pipeline(rowsOf(source, target, read), client.query(from('copy staged from stdin')));
+    await copyStaged(client, rowsOf(source, target, read));
     await client.query('analyze staged');
     for (let attempt = 1; ; attempt++) {
       try {
@@ -98,6 +99,33 @@ const isIdConflict = (error: unknown, table: ImportTarget<never>['table']): bool
 
 /** The length of the pieces in which rows are sent to PostgreSQL, in UTF-16 code units. */
 const CHUNK_LENGTH = 65_536;
+
+/**
+ * Copies rows into the temporary table. The source may take any time.
+ *
+ * @throws StorageUnavailableError if PostgreSQL takes no rows, or does not confirm all of them, for too long
+ */
+async function copyStaged(client: pg.Client, rows: AsyncIterable<string>): Promise<void> {
+  const silence = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => {
+    timer = setTimeout(() => silence.reject(HUNG), TIMEOUTS_MS.silence);
+  };
+  async function* taken() {
+    for await (const chunk of rows) {
+      begin();
+      yield chunk;
+      clearTimeout(timer);
+    }
+    begin();
+  }
+  const copying = pipeline(taken, client.query(from('copy staged from stdin')));
+  try {
+    await Promise.race([copying, silence.promise]); // a copy that was aborted would wait for PostgreSQL to say so
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** What was read so far. */
 interface ReadRecords {

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { petId, SERVICE_ORIGIN } from '@petstore/domain';
+import { startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { LONG_SESSION, setSession } from '../src/database/session.ts';
 import { openPersistence } from '../src/index.ts';
 import { toRfc3339 } from '../src/time-text.ts';
 import {
@@ -52,6 +54,13 @@ test('a lock_timeout of the role does not end a list that waits for a moment', a
   expect((await listed).flat()).toHaveLength(1);
 });
 
+async function showOn(url: string, name: string): Promise<string> {
+  const client = new pg.Client(url);
+  await client.connect();
+  const { rows } = await client.query(`show ${name}`).finally(() => client.end());
+  return rows[0][name];
+}
+
 /** An empty database of another encoding. */
 async function createDatabase(encoding: string): Promise<{ readonly url: string } & AsyncDisposable> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
@@ -82,6 +91,45 @@ test('each connection lists by the zone and the style that it was given, whateve
   await store.query(`alter database ${name} set datestyle to 'German'`);
   await using persistence = openPersistence({ databaseUrl: store.url });
   expect((await collect(persistence.orders.listOrders())).flatMap((batch) => batch.orders)).toEqual(orders);
+});
+
+test('a role may have its own timeouts: they end no import and no statement', async () => {
+  await using server = await startPostgresServer();
+  await using owner = openPersistence({ databaseUrl: server.url });
+  await owner.migrations.migrate();
+  const names = ['statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'];
+  const hasAll = Number(await showOn(server.url, 'server_version_num')) >= 170_000;
+  for (const name of hasAll ? names : names.slice(0, 2)) {
+    await runSql(server.url, `alter role current_user set ${name} = '100ms'`);
+  }
+  await using persistence = openPersistence({ databaseUrl: server.url });
+  async function* slowly() {
+    yield { line: 1, value: pendingOrder(1n) };
+    await sleep(300);
+    yield { line: 2, value: pendingOrder(2n) };
+  }
+  expect(await persistence.orders.importOrders(slowly())).toMatchObject({ insertedCount: 2 });
+  expect(await collect(persistence.orders.listOrders())).toHaveLength(1);
+});
+
+test('PostgreSQL ends the session of a machine that is gone, and of a process that stands still in a transaction', async () => {
+  const client = new pg.Client(store.url);
+  await client.connect();
+  await setSession(client, LONG_SESSION);
+  const shown = Object.fromEntries(
+    await Promise.all(
+      ['tcp_keepalives_idle', 'tcp_user_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'].map(
+        async (name) => [name, (await client.query(`show ${name}`)).rows[0][name]],
+      ),
+    ),
+  );
+  await client.end();
+  expect(shown).toEqual({
+    tcp_keepalives_idle: '15',
+    tcp_user_timeout: '30000',
+    idle_in_transaction_session_timeout: '5s',
+    idle_session_timeout: '30s',
+  });
 });
 
 test('options in the URL stay, and the session is what the statements count on', async () => {

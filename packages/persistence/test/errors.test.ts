@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chownSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { TLSSocket } from 'node:tls';
 import { orderId, StorageUnavailableError } from '@petstore/domain';
 import { type PrivatePostgres, SELF_SIGNED, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
@@ -179,6 +180,21 @@ test.each([
   );
   expect(connections.length).toBeGreaterThan(0);
   expect(connections).not.toContainEqual({ ssl: false });
+});
+
+test.each([
+  ['require', 'SCRAM-SHA-256-PLUS'],
+  ['disable', 'SCRAM-SHA-256'],
+])('with channel_binding=%s the login is by %s', async (value, mechanism) => {
+  const url = new URL(server.url);
+  url.searchParams.set('sslmode', 'no-verify');
+  url.searchParams.set('channel_binding', value);
+  const written = vi.spyOn(TLSSocket.prototype, 'write');
+  await using persistence = openPersistence({ databaseUrl: url.href });
+  await persistence.ping();
+  const named = written.mock.calls.map(([data]) => /SCRAM-SHA-256(?:-PLUS)?/.exec(String(data))?.[0]).filter(Boolean);
+  written.mockRestore();
+  expect(new Set(named)).toEqual(new Set([mechanism]));
 });
 
 test('says that PostgreSQL is hung if it accepts a connection and no more, and then no caller waits for that again', async () => {

@@ -5,6 +5,7 @@ import { orderId, SERVICE_ORIGIN } from '@petstore/domain';
 import { createTestDatabase, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { ADVISORY_LOCKS } from '../src/advisory-locks.ts';
 import { Database } from '../src/database/database.ts';
 import { openPersistence, SchemaError } from '../src/index.ts';
 import { MIGRATION_NAMES, MIGRATIONS } from '../src/schema/migration-list.ts';
@@ -203,6 +204,23 @@ class NextIndex extends Migration {
     this.addSql('create index concurrently orders_status_index on orders (status)');
   }
 }
+
+test('a process that waits for its turn is told who has it', async () => {
+  await using database = await createTestDatabase();
+  await using holder = await openClient(`${database.url}?application_name=holder`);
+  await holder.query(`select pg_advisory_lock(${ADVISORY_LOCKS.migrations})`);
+  await using persistence = openPersistence({ databaseUrl: database.url });
+  const told = Promise.withResolvers<string>();
+  const migrated = persistence.migrations.migrate(told.resolve);
+  const { rows } = await holder.query('select pg_backend_pid() as pid');
+  expect(await told.promise).toMatch(
+    new RegExp(
+      `^process ${rows[0].pid} of PostgreSQL, for "holder" at (127\\.0\\.0\\.1|::1|a socket), connected since \\d{4}-`,
+    ),
+  );
+  await holder.query(`select pg_advisory_unlock(${ADVISORY_LOCKS.migrations})`);
+  expect(await migrated).toEqual(MIGRATION_NAMES);
+});
 
 describe('the next migration', () => {
   const store = useTestStore();

@@ -41,9 +41,9 @@ async function showStatus({ withSession, output }: CommandContext, { json }: Jso
 async function migrate({ withSession, interruption, output }: CommandContext, { json }: JsonFlag): Promise<void> {
   interruption.setOutcome('Applied migrations are kept; run the command again for the others.');
   const applied = await withSession(
-    async ({ settings, persistence: { migrations, sequences } }) => {
+    async ({ settings, persistence: { migrations, sequences }, onWait }) => {
       if (settings.migrate) {
-        const applied = await migrations.migrate();
+        const applied = await migrations.migrate(onWait);
         const [behind] = await sequences.align();
         if (behind !== undefined)
           throw new CommandError(`the sequence ${behind[0]} stays behind its table: ${behind[1]}`);

@@ -18,7 +18,9 @@ export function schemaPreparer({ migrations, sequences, mayMigrate, logger }: Sc
   return async () => {
     try {
       if (mayMigrate) {
-        const applied = await migrations.migrate();
+        const applied = await migrations.migrate((holder) =>
+          logger.info({ holder }, 'waiting for another process that migrates the database'),
+        );
         if (applied.length > 0) logger.info({ applied }, 'the database was migrated');
       } else {
         await migrations.assertMigrated();

@@ -10,6 +10,8 @@ export const connectionConfig = (url: string, connectTimeoutMs: number): pg.Clie
   connectionTimeoutMillis: connectTimeoutMs,
   keepAlive: true,
   keepAliveInitialDelayMillis: TIMEOUTS_MS.keepAlive,
+  // Of the URL's parameter, pg knows nothing. It binds the login to the certificate if PostgreSQL offers it.
+  enableChannelBinding: ['require', 'prefer'].includes(new URL(url).searchParams.get('channel_binding') ?? ''),
   types: TYPES,
 });
 

@@ -24,10 +24,11 @@ export interface Migrations {
    * Brings an empty or older database up to date. Several processes may do so at once. Takes two queries if nothing is
    * pending.
    *
+   * @param onWait called every two seconds of a wait for another process that migrates, with a description of it
    * @returns the names of the migrations that were pending
    * @throws SchemaError as {@link status}, and if the database refuses a migration; those before it remain
    */
-  migrate(): Promise<readonly string[]>;
+  migrate(onWait?: (holder: string) => void): Promise<readonly string[]>;
   /**
    * Checks that the database has the schema of this program, and changes nothing.
    *
@@ -69,10 +70,10 @@ export function createMigrations(database: Database): Migrations {
   };
   return {
     status,
-    async migrate() {
+    async migrate(onWait) {
       const { pending } = await status();
       if (pending.length === 0) return pending;
-      await applyMigrations(database);
+      await applyMigrations(database, onWait);
       await status(); // a newer program may have migrated first
       return pending;
     },
@@ -87,10 +88,10 @@ export function createMigrations(database: Database): Migrations {
   };
 }
 
-async function applyMigrations(database: Database): Promise<void> {
+async function applyMigrations(database: Database, onWait: ((holder: string) => void) | undefined): Promise<void> {
   const [{ runMigrations }, { schema }] = await Promise.all([import('./run-migrations.ts'), findSchema(database)]);
   try {
-    await runMigrations(database, schema);
+    await runMigrations(database, schema, { onWait });
   } catch (error) {
     throw toSchemaError(error, 'migrate');
   }

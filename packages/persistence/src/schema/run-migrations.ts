@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StorageUnavailableError } from '@petstore/domain';
 import pg from 'pg';
-import { ADVISORY_LOCKS } from '../advisory-locks.ts';
+import { ADVISORY_LOCKS, findHolder } from '../advisory-locks.ts';
 import type { Database } from '../database/database.ts';
 import { codeOf, SQLSTATE } from '../database/errors.ts';
 import { MIGRATIONS, type MigrationEntry } from './migration-list.ts';
@@ -9,6 +9,9 @@ import { createOrm, onConnection } from './orm.ts';
 
 /** How often a waiting process tries to get its turn, in milliseconds. */
 const TURN_POLL_MS = 100;
+
+/** How often a waiting process is told who has the turn, in milliseconds. */
+const TURN_NOTICE_MS = 2_000;
 
 /**
  * How long a migration waits for a lock on a table, in milliseconds. Other statements on the table queue behind it, so the
@@ -20,8 +23,10 @@ const LOCK_PAUSE_MS = 1_000;
 /** How long a migration tries to get its locks, in milliseconds. */
 const LOCK_PATIENCE_MS = 10_000;
 
-/** @internal for tests */
 interface RunOptions {
+  /** Called with a description of the process that has the turn, every two seconds of the wait for it. */
+  readonly onWait?: ((holder: string) => void) | undefined;
+  /** @internal for tests, as the next one */
   readonly migrations?: Readonly<Record<string, MigrationEntry>>;
   readonly lockPatienceMs?: number;
 }
@@ -36,10 +41,10 @@ interface RunOptions {
 export async function runMigrations(
   database: Database,
   schema: string,
-  { migrations = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS }: RunOptions = {},
+  { onWait, migrations = MIGRATIONS, lockPatienceMs = LOCK_PATIENCE_MS }: RunOptions = {},
 ): Promise<void> {
   await database.withLongSession((client) =>
-    inTurn(client, async () => {
+    inTurn(client, onWait, async () => {
       const list = await Promise.all(
         Object.entries<MigrationEntry>(migrations).map(async ([name, entry]) => ({
           name,
@@ -58,14 +63,19 @@ export async function runMigrations(
 
 /**
  * Runs work while no other process does. A waiting process holds no snapshot, because an index is built concurrently only
- * after all older snapshots have ended.
+ * after all older snapshots have ended. The turn of a process that stands still or is gone ends with its session.
  */
-async function inTurn(client: pg.Client, work: () => Promise<void>): Promise<void> {
+async function inTurn(client: pg.Client, onWait: RunOptions['onWait'], work: () => Promise<void>): Promise<void> {
   const lock = [ADVISORY_LOCKS.migrations];
   const tryLock = async () =>
     (await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1::bigint) as locked', lock)).rows[0]
       ?.locked;
-  while ((await tryLock()) !== true) await sleep(TURN_POLL_MS);
+  for (let noticeMs = performance.now() + TURN_NOTICE_MS; (await tryLock()) !== true; await sleep(TURN_POLL_MS)) {
+    if (performance.now() < noticeMs) continue;
+    const holder = await findHolder(client, 'migrations');
+    if (holder !== undefined) onWait?.(holder);
+    noticeMs = performance.now() + TURN_NOTICE_MS;
+  }
   try {
     await work();
   } finally {

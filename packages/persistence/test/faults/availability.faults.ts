@@ -1,11 +1,9 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
-import { createTestDatabase } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { openPersistence, type Persistence } from '../../src/index.ts';
+import type { Persistence } from '../../src/index.ts';
 import { NOW, newOrder, WAYS, type Way } from '../support.ts';
+import { openOverProxy } from './support/over-proxy.ts';
 
 const ways = Object.entries<Way>(WAYS);
 
@@ -102,7 +100,7 @@ test('a ping that has no response yet is not followed by another one on its conn
 test('a PostgreSQL that is far away can be used, and connections are opened to it in time', async () => {
   await using network = await openOverProxy();
   await using persistence = network.open();
-  network.proxy.delay(85); // as to the other side of the world, with some fifteen round trips before the first call
+  network.proxy.delay(200); // as to the other side of the world
   await persistence.ping();
   network.proxy.delay(240); // more than ten times this is more than any caller waits
   expect(await find(persistence)).toBe('not found');
@@ -129,67 +127,3 @@ test('what was given up while a connection was opened for it is not sent any mor
   await expect.poll(() => persistence.load().statementsInFlight.writes, { timeout: 20_000 }).toBe(0);
   expect(await network.direct.orders.countOrders()).toBe(0);
 });
-
-/** A database that is reached over a proxy, and directly. */
-async function openOverProxy() {
-  await using resources = new AsyncDisposableStack();
-  const { url } = resources.use(await createTestDatabase());
-  const direct = resources.use(openPersistence({ databaseUrl: url }));
-  await direct.migrations.migrate();
-  const proxy = resources.use(await startProxy(Number(new URL(url).port)));
-  const databaseUrl = Object.assign(new URL(url), { port: String(proxy.port) }).href;
-  const held = resources.move();
-  return {
-    direct,
-    proxy,
-    open: (options: { readonly connections?: number } = {}) => openPersistence({ databaseUrl, ...options }),
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
-  };
-}
-
-/** Passes bytes on to a server of this machine, until it is told to delay or to swallow them. */
-async function startProxy(targetPort: number) {
-  const sockets = new Set<Socket>();
-  let trigger: string | undefined;
-  let delayMs = 0;
-  const server = createServer((client) => {
-    const target = connect(targetPort, '127.0.0.1');
-    let isSilent = false;
-    client.on('data', (data) => {
-      isSilent ||= trigger !== undefined && data.includes(trigger);
-      if (!isSilent) target.write(data);
-    });
-    target.on('data', (data) => setTimeout(() => client.write(data), delayMs));
-    for (const [socket, other] of [
-      [client, target],
-      [target, client],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => {}).on('close', () => other.destroy());
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // what a TCP server that listens has
-  return {
-    port,
-    /** From now on a connection says nothing more once its client has sent this text, or anything at all. */
-    silence: (text = '') => {
-      trigger = text;
-    },
-    /** From now on new connections respond. */
-    respond: () => {
-      trigger = undefined;
-    },
-    /** From now on no new connection is accepted. */
-    refuse: () => server.close(),
-    /** From now on what the server sends arrives later, by so many milliseconds. */
-    delay: (ms: number) => {
-      delayMs = ms;
-    },
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      if (server.listening) server.close();
-    },
-  };
-}
