@@ -78,6 +78,7 @@ test('calls that wait hold no connection, and stand behind no page of orders, no
      values ('order.placed', now(), 'service', 11, 1, 1, 'pending', false, now())`,
   );
   for (const { events: told } of await Promise.all(waiting)) expect(told).toHaveLength(1);
+  expect((await events.readEvents(BEGINNING, 1)).events).toHaveLength(1); // nor does a page of events
   const { long, writes } = inFlight();
   expect(Math.min(long, writes)).toBeGreaterThan(0);
   await locked.end();

@@ -11,7 +11,6 @@ import {
   StorageUnavailableError,
   UnknownPositionError,
 } from '@petstore/domain';
-import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { setSession, shortSession } from '../src/database/session.ts';
@@ -331,17 +330,6 @@ describe('a page of events', () => {
     await expect(readPage('now')).rejects.toThrow(StorageUnavailableError);
     await open.query('commit');
     expect(await readPage(2)).toEqual([[3, 4], 4]);
-  });
-
-  test('is read on other connections than those that look for who waits: many polls do not hold them up', async () => {
-    await place();
-    await using locked = await openClient();
-    await locked.query('begin; lock table order_events_deleted');
-    const polls = Array.from({ length: 20 }, () => readPage(0).catch((error: unknown) => error));
-    const inFlight = () => store.persistence.load().statementsInFlight;
-    await vi.waitFor(() => expect(inFlight()).toMatchObject({ long: 20, requests: 0 }), PATIENTLY);
-    await locked.query('rollback');
-    expect((await Promise.all(polls)).at(-1)).toEqual([[1], 1]);
   });
 });
 

@@ -1,10 +1,9 @@
 import type { EventPosition, OrderEventLog, OrderEventPage } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
 import { inTime } from '../database/in-time.ts';
-import type { Purpose } from '../database/pool.ts';
 import { deleteExpired, type ExpiryOptions, findOldestEvent } from '../delete-expired.ts';
 import { EventWaits } from './event-waits.ts';
-import { findLogBounds } from './read-events.ts';
+import { findLogBounds, type RunOnLog } from './read-events.ts';
 import { readEventPage } from './read-page.ts';
 
 export interface OrderEventStore extends OrderEventLog {
@@ -18,18 +17,15 @@ export interface OrderEventStore extends OrderEventLog {
 
 /** The log of events in PostgreSQL. */
 export function createOrderEvents(database: Database): OrderEventStore {
-  const readPage = (purpose: Purpose, after: EventPosition, limit: number): Promise<OrderEventPage> =>
+  // Pages, and looks for those who wait, are short: they stand behind no list or page of orders.
+  const run: RunOnLog = (statement, values) => database.run('requests', statement, values);
+  const readPage = (after: EventPosition, limit: number): Promise<OrderEventPage> =>
     inTime((caller) =>
-      readEventPage((statement, values) => database.run(purpose, statement, values, caller), after, limit),
+      readEventPage((statement, values) => database.run('requests', statement, values, caller), after, limit),
     );
-  // Looks for those who wait are few and short: they stand behind no page of others.
-  const waits = new EventWaits({
-    findLatest: async () =>
-      (await findLogBounds((statement, values) => database.run('requests', statement, values))).latest,
-    readPage: (after, limit) => readPage('requests', after, limit),
-  });
+  const waits = new EventWaits({ findLatest: async () => (await findLogBounds(run)).latest, readPage });
   return {
-    readEvents: (after, limit) => readPage('long', after, limit),
+    readEvents: readPage,
     waitForEvents: (after, limit, signal) => waits.wait(after, limit, signal),
     wakeWaiting: () => waits.wake(),
     deleteExpired: (options) => deleteExpired(database, options),
