@@ -12,8 +12,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { petId } from '@petstore/domain';
+import { LISTED_FIELDS, petId } from '@petstore/domain';
+import { anyOrders, orderTextOf } from '@petstore/testing/any-order';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FileReplacement } from '../src/files/replace-file.ts';
@@ -49,6 +51,20 @@ describe('what is exported can be imported', () => {
     expect(stdout).toBe(`${NDJSON.join('\n')}\n`);
     expect(partialFiles()).toEqual([]);
   });
+});
+
+test.each(['ndjson', 'csv'])('orders with any values come back from %s as they were exported', async (format) => {
+  const [orders = []] = fc.sample(anyOrders({ minLength: 100, maxLength: 100 }), 1);
+  const records = orders.map((value, index) => ({ line: index + 1, value }));
+  const { insertedCount } = await commandLine.persistence.orders.importOrders(Readable.from(records));
+  expect(insertedCount).toBe(orders.length);
+  const exported = async () => (await commandLine.run(['orders', 'export', '-', '--format', format])).stdout;
+  const file = await exported();
+  await commandLine.clear();
+  expect(await commandLine.json(['orders', 'import', '-'], { stdin: file })).toMatchObject({ inserted: 100 });
+  const texts = [];
+  for await (const batch of commandLine.persistence.orders.listOrderTexts(LISTED_FIELDS)) texts.push(...batch.orders);
+  expect(texts).toEqual(orders.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(orderTextOf));
 });
 
 describe('orders list', () => {
