@@ -109,9 +109,9 @@ test('a list that is under way when PostgreSQL begins to hang is cut, not ended'
 
 describe('one process of PostgreSQL that is frozen', () => {
   const STATEMENTS = {
-    cancel: '%update orders%',
+    cancel: 'with found as (%',
     ping: '%transaction_read_only%',
-    page: '%where true order by id limit $1',
+    page: 'select "id",%order by "id" asc limit%',
   };
 
   async function withFrozen(kind: keyof typeof STATEMENTS, work: () => Promise<void>): Promise<void> {
