@@ -77,14 +77,14 @@ export function generateTraits(): string {
   return formatted(text, TRAITS_FILE);
 }
 
-/** The codes of the service's errors by their status, as the text of a module. */
+/** The codes of the service's errors by the class of the client that they have, as the text of a module. */
 export function generateErrorCodes(): string {
-  const byStatus = Object.groupBy(Object.entries(ERROR_CATALOGUE), ([, { status }]) => status);
-  const lines = Object.entries(byStatus).map(
-    ([status, entries = []]) => `${status}: ${entries.map(([code]) => `'${code}'`).join(' | ')};`,
+  const byClass = Object.groupBy(Object.entries(ERROR_CATALOGUE), ([, { clientClass }]) => clientClass);
+  const lines = Object.entries(byClass).map(
+    ([clientClass, entries]) => `${clientClass}: ${entries.map(([code]) => `'${code}'`).join(' | ')};`,
   );
   const head = HEAD.replace('OpenAPI document', "service's error catalogue");
-  const text = `${head}/** The codes that an error of each status may have. */\nexport interface CodesOfStatus {\n${lines.join('\n')}\n}\n`;
+  const text = `${head}/** The codes that an error of each class may have. */\nexport interface CodesOfClass {\n${lines.join('\n')}\n}\n`;
   return formatted(text, ERROR_CODES_FILE);
 }
 

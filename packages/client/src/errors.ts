@@ -1,4 +1,4 @@
-import type { CodesOfStatus } from './error-codes.ts';
+import type { CodesOfClass } from './error-codes.ts';
 
 /**
  * A code that this release does not know, because a newer service sends it. The class of the error, which depends on the
@@ -12,13 +12,10 @@ export declare enum UnknownErrorCode {
 /** The response did not come from the service (a proxy's page, JSON cut short), or its code is not known. */
 type AnyClass = 'unexpected_response' | UnknownErrorCode;
 
-type ServiceStatus = 408 | 500 | 503;
-/** The statuses that have a class of their own. */
-type ClassStatus = 401 | 403 | 404 | 409 | 410 | 429 | ServiceStatus;
 type ConnectionCode = 'connection_failed' | 'timed_out';
 
 /** Why a call failed: the codes of the service, over REST and tRPC, and of this client. */
-export type PetstoreErrorCode = CodesOfStatus[keyof CodesOfStatus] | ConnectionCode | AnyClass;
+export type PetstoreErrorCode = CodesOfClass[keyof CodesOfClass] | ConnectionCode | AnyClass;
 
 export interface PetstoreErrorDetails {
   readonly code: PetstoreErrorCode;
@@ -53,13 +50,13 @@ export class PetstoreError extends Error {
 /** 400, 405, 413 and the like: the request is not valid as it is. */
 export class InvalidRequestError extends PetstoreError {
   override readonly name = 'InvalidRequestError';
-  declare readonly code: CodesOfStatus[Exclude<keyof CodesOfStatus, ClassStatus>] | AnyClass;
+  declare readonly code: CodesOfClass['InvalidRequestError'] | AnyClass;
 }
 
 /** 401: the API key is missing or not valid. */
 export class AuthenticationError extends PetstoreError {
   override readonly name = 'AuthenticationError';
-  declare readonly code: CodesOfStatus[401] | AnyClass;
+  declare readonly code: CodesOfClass['AuthenticationError'] | AnyClass;
 }
 
 /**
@@ -68,43 +65,43 @@ export class AuthenticationError extends PetstoreError {
  */
 export class PermissionError extends PetstoreError {
   override readonly name = 'PermissionError';
-  declare readonly code: CodesOfStatus[403] | AnyClass;
+  declare readonly code: CodesOfClass['PermissionError'] | AnyClass;
 }
 
 /** 404: there is no such order or pet. */
 export class NotFoundError extends PetstoreError {
   override readonly name = 'NotFoundError';
-  declare readonly code: CodesOfStatus[404] | AnyClass;
+  declare readonly code: CodesOfClass['NotFoundError'] | AnyClass;
 }
 
 /** 409: the state of the order does not allow the operation. */
 export class ConflictError extends PetstoreError {
   override readonly name = 'ConflictError';
-  declare readonly code: CodesOfStatus[409] | AnyClass;
+  declare readonly code: CodesOfClass['ConflictError'] | AnyClass;
 }
 
 /** 410: the operation is past its sunset date. */
 export class OperationSunsetError extends PetstoreError {
   override readonly name = 'OperationSunsetError';
-  declare readonly code: Exclude<CodesOfStatus[410], 'events_expired'> | AnyClass;
+  declare readonly code: CodesOfClass['OperationSunsetError'] | AnyClass;
 }
 
 /** 410: events after the position have been deleted. Read the orders again, and follow events from now on. */
 export class EventsExpiredError extends PetstoreError {
   override readonly name = 'EventsExpiredError';
-  declare readonly code: 'events_expired';
+  declare readonly code: CodesOfClass['EventsExpiredError'];
 }
 
 /** 429: the limits of the key's plan are used up, the key has too much in flight, or it is banned for a while. */
 export class RateLimitError extends PetstoreError {
   override readonly name = 'RateLimitError';
-  declare readonly code: CodesOfStatus[429] | AnyClass;
+  declare readonly code: CodesOfClass['RateLimitError'] | AnyClass;
 }
 
 /** 408 and 5xx: the service, or something on the way to it, could not respond; or a response could not be understood. */
 export class ServiceError extends PetstoreError {
   override readonly name = 'ServiceError';
-  declare readonly code: CodesOfStatus[ServiceStatus] | AnyClass;
+  declare readonly code: CodesOfClass['ServiceError'] | AnyClass;
 }
 
 /**

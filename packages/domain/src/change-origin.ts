@@ -22,8 +22,3 @@ export interface ChangeOrigin {
 
 /** A change that no caller asked for. */
 export const SERVICE_ORIGIN: ChangeOrigin = { actor: SERVICE_ACTOR };
-
-/** Thrown if the actor has already used the idempotency key to place a different order. */
-export class IdempotencyKeyReusedError extends Error {
-  override readonly name = 'IdempotencyKeyReusedError';
-}

@@ -2,6 +2,7 @@ export * from './api-key.ts';
 export * from './audit.ts';
 export * from './change-origin.ts';
 export * from './decide-order.ts';
+export * from './domain-error.ts';
 export * from './ids.ts';
 export * from './limit-subject.ts';
 export * from './order.ts';

@@ -52,8 +52,7 @@ export interface OrderEventLog {
    * committed. An event behind one that may still be committed is left to the next page.
    *
    * @param limit the maximum number of events
-   * @throws UnknownPositionError if no event has that id yet
-   * @throws OrderEventsExpiredError if events after the position have been deleted
+   * @throws DomainError `unknown_position` if no event has that id yet, `events_expired`
    * @throws StorageUnavailableError
    */
   readEvents(after: EventPosition, limit: number): Promise<OrderEventPage>;
@@ -72,14 +71,4 @@ export interface OrderEventPage {
   readonly events: readonly OrderEvent[];
   /** Where the next page begins: the position that was asked for if no event can be read after it. */
   readonly nextAfter: OrderEventId;
-}
-
-/** Thrown for a position beyond the latest event. */
-export class UnknownPositionError extends Error {
-  override readonly name = 'UnknownPositionError';
-}
-
-/** Thrown if events that a reader has not yet seen have been deleted. */
-export class OrderEventsExpiredError extends Error {
-  override readonly name = 'OrderEventsExpiredError';
 }

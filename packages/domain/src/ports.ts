@@ -43,7 +43,7 @@ export interface OrderRepository {
    *
    * @param idempotencyKey names one call of this actor: repeating the call with the same key returns the order that the
    *   first call placed, and places none
-   * @throws IdempotencyKeyReusedError
+   * @throws DomainError `idempotency_key_reused`
    */
   insertOrder(order: NewOrder, origin: ChangeOrigin, idempotencyKey?: IdempotencyKey): Promise<OrderPlacement>;
 }

@@ -6,7 +6,6 @@ import {
   generateApiKeyId,
   IDEMPOTENCY_KEY_TTL_MS,
   type IdempotencyKey,
-  IdempotencyKeyReusedError,
   parseIdempotencyKey,
   petId,
   SERVICE_ORIGIN,
@@ -58,7 +57,7 @@ describe('an order that is placed again with the same key', () => {
     ['no ship date', {}],
   ])('is refused for %s', async (_, facts) => {
     await place(calling('a'), facts === undefined ? {} : { shipDate: NOW });
-    await expect(place(calling('a'), facts)).rejects.toThrow(IdempotencyKeyReusedError);
+    await expect(place(calling('a'), facts)).rejects.toMatchObject({ reason: 'idempotency_key_reused' });
     expect(await count('orders')).toBe(1);
   });
 

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import {
   changedAt,
+  DomainError,
   type EventPosition,
   type Order,
   type OrderEvent,
@@ -8,7 +9,6 @@ import {
   type OrderEventLog,
   type OrderEventPage,
   type OrderEventType,
-  UnknownPositionError,
 } from '@petstore/domain';
 
 /** The log of events in the memory of this process. All events are kept: the id of each is its number. */
@@ -39,7 +39,7 @@ export class EventsInMemory implements OrderEventLog {
   #find(after: EventPosition): OrderEventId {
     const latest = BigInt(this.#events.length) as OrderEventId; // not negative
     if (after === 'now') return latest;
-    if (after > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
+    if (after > latest) throw new DomainError('unknown_position', `the latest event is ${latest}`);
     return after;
   }
 }

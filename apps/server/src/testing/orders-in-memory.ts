@@ -1,8 +1,8 @@
 import {
+  DomainError,
   decideOrder,
   fingerprintOf,
   IDEMPOTENCY_KEY_TTL_MS,
-  IdempotencyKeyReusedError,
   matchesFilter,
   ORDER_TRANSITIONS,
   type Order,
@@ -76,7 +76,8 @@ export function createOrdersInMemory(initial: readonly Order[], events: EventsIn
       const name = `${actor} ${idempotencyKey}`;
       const before = idempotencyKey === undefined ? undefined : remembered.get(name);
       if (before !== undefined && order.placedAt.getTime() < before.order.placedAt.getTime() + IDEMPOTENCY_KEY_TTL_MS) {
-        if (before.call !== call) throw new IdempotencyKeyReusedError('the idempotency key was used for another call');
+        if (before.call !== call)
+          throw new DomainError('idempotency_key_reused', 'the idempotency key was used for another call');
         return { placed: false, order: before.order };
       }
       const placed: Order = { ...order, id: orderId(lastId + 1n) };

@@ -1,13 +1,8 @@
-import {
-  IdempotencyKeyReusedError,
-  OrderEventsExpiredError,
-  StorageUnavailableError,
-  UnknownPositionError,
-} from '@petstore/domain';
+import { DomainError, type DomainReason, StorageUnavailableError } from '@petstore/domain';
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { ApiError } from '../api-error.ts';
-import type { ErrorCode } from '../error-catalogue.ts';
+import { ERROR_OF_REASON, type ErrorCode } from '../error-catalogue.ts';
 
 /** Refusals by tRPC itself, before a procedure runs. Procedures throw {@link ApiError}. */
 const CODE_OF_REFUSAL: Partial<Record<TRPC_ERROR_CODE_KEY, ErrorCode>> = {
@@ -18,6 +13,14 @@ const CODE_OF_REFUSAL: Partial<Record<TRPC_ERROR_CODE_KEY, ErrorCode>> = {
   PAYLOAD_TOO_LARGE: 'payload_too_large',
   UNSUPPORTED_MEDIA_TYPE: 'unsupported_media_type',
 };
+
+/** Made once, because refusals are as frequent as successes. */
+const ERRORS = Object.fromEntries(
+  Object.entries(ERROR_OF_REASON).map(([reason, { code, message }]) => [reason, new ApiError(code, message)]),
+) as Record<DomainReason, ApiError>; // all of them
+
+/** The error that the caller gets for a reason of the domain. */
+export const errorOfReason = (reason: DomainReason): ApiError => ERRORS[reason];
 
 /**
  * Converts an error to one that the caller may see. tRPC's messages are dropped: they may repeat what the caller sent.
@@ -31,9 +34,7 @@ export function toApiError(error: unknown): ApiError {
   const cause = error instanceof TRPCError ? (error.cause ?? error) : error;
   if (cause instanceof ApiError) return cause;
   if (cause instanceof StorageUnavailableError) return new ApiError('service_unavailable', undefined, cause);
-  if (cause instanceof IdempotencyKeyReusedError) return new ApiError('idempotency_key_reused');
-  if (cause instanceof OrderEventsExpiredError) return new ApiError('events_expired');
-  if (cause instanceof UnknownPositionError) return new ApiError('invalid_request', UNKNOWN_POSITION);
+  if (cause instanceof DomainError) return errorOfReason(cause.reason);
   const code = error instanceof TRPCError ? CODE_OF_REFUSAL[error.code] : undefined;
   if (code === 'invalid_request') {
     if (cause instanceof ZodError) return new ApiError(code, describeIssues(cause.issues), cause);
@@ -41,9 +42,6 @@ export function toApiError(error: unknown): ApiError {
   }
   return new ApiError(code ?? 'internal_error', undefined, cause);
 }
-
-const UNKNOWN_POSITION =
-  'after: no event has this id yet. Use the id of an event, or 0 for the beginning of the retained events.';
 
 /** A failure that is reported to the operator. */
 interface Failure {

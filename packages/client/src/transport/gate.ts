@@ -1,4 +1,4 @@
-import type { CodesOfStatus } from '../error-codes.ts';
+import type { CodesOfClass } from '../error-codes.ts';
 import { RateLimitError } from '../errors.ts';
 import { type Clock, pause, untilAborted } from './clock.ts';
 import type { ServiceResponse } from './service-response.ts';
@@ -7,7 +7,7 @@ import type { ServiceResponse } from './service-response.ts';
 export type Release = (response?: ServiceResponse) => void;
 
 /** The codes of refusals that block all calls. */
-type BlockingCode = Exclude<CodesOfStatus[429], 'too_many_in_flight'>;
+type BlockingCode = Exclude<CodesOfClass['RateLimitError'], 'too_many_in_flight'>;
 
 /** Below the number of concurrent refusals (more than 250) that the service takes for disregard of its limits. */
 const IN_FLIGHT_MAX = 200;

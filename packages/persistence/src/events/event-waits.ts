@@ -34,7 +34,7 @@ export class EventWaits {
    * Waits until an event can be read after a position.
    *
    * @returns the page behind the position; one without events if the signal is aborted before
-   * @throws UnknownPositionError, OrderEventsExpiredError, StorageUnavailableError
+   * @throws DomainError, StorageUnavailableError
    */
   async wait(after: OrderEventId, limit: number, signal: AbortSignal): Promise<OrderEventPage> {
     const group = this.#groups.get(after) ?? { waiters: new Set(), isReading: false };

@@ -1,10 +1,4 @@
-import {
-  type OrderEvent,
-  type OrderEventId,
-  OrderEventsExpiredError,
-  type OrderEventType,
-  UnknownPositionError,
-} from '@petstore/domain';
+import { DomainError, type OrderEvent, type OrderEventId, type OrderEventType } from '@petstore/domain';
 import { type PreparedStatement, prepareStatement, type StatementValue } from '../database/statement.ts';
 import { ORDER_FACTS, type OrderRow, orderOfRow } from '../orders/order-rows.ts';
 
@@ -80,12 +74,12 @@ export async function readRange(
 }
 
 /**
- * @throws UnknownPositionError if the position is beyond the latest event: from another database, or lost in a failover
- * @throws OrderEventsExpiredError if events after the position have been deleted
+ * @throws DomainError `unknown_position` if the position is beyond the latest event: from another database, or lost in a
+ *   failover; `events_expired`
  */
 export function assertWithin({ deletedThrough, latest }: LogBounds, position: bigint): void {
-  if (position > latest) throw new UnknownPositionError(`the latest event is ${latest}`);
+  if (position > latest) throw new DomainError('unknown_position', `the latest event is ${latest}`);
   if (position < deletedThrough) {
-    throw new OrderEventsExpiredError(`events up to ${deletedThrough} have been deleted`);
+    throw new DomainError('events_expired', `events up to ${deletedThrough} have been deleted`);
   }
 }

@@ -15,7 +15,7 @@ import { countBeforeGap, waitForWriters } from './writers.ts';
  * Reads a page of the log for somebody who polls, with no state between two pages. No event can appear later before its
  * `nextAfter`. While a transaction that may commit one stays open, the page ends before it.
  *
- * @throws UnknownPositionError, OrderEventsExpiredError, StorageUnavailableError
+ * @throws DomainError, StorageUnavailableError
  */
 export async function readEventPage(run: RunOnLog, after: EventPosition, limit: number): Promise<OrderEventPage> {
   if (after === 'now') return { events: [], nextAfter: await findEnd(run) };

@@ -1,7 +1,6 @@
 import {
   actor,
   type ChangeOrigin,
-  type CommandReason,
   decideOrder,
   isKnownOrder,
   type Order,
@@ -9,17 +8,8 @@ import {
   orderId,
   StorageUnavailableError,
 } from '@petstore/domain';
-import { ApiError } from '../../api-error.ts';
 import type { Context } from '../../context.ts';
-
-/** The error for each reason of the domain. They are made once, because they are as frequent as successes. */
-const ERROR_OF_REASON = {
-  order_not_found: new ApiError('order_not_found'),
-  order_already_shipped: new ApiError('order_already_shipped'),
-  order_already_cancelled: new ApiError('order_already_cancelled'),
-  order_not_shipped: new ApiError('order_not_shipped'),
-  order_already_completed: new ApiError('order_already_completed'),
-} as const satisfies Record<CommandReason, ApiError>;
+import { errorOfReason } from '../../errors/to-api-error.ts';
 
 /** The author of a change of an order, and its request. */
 export const originOf = ({ principal, requestId }: Pick<Context, 'principal' | 'requestId'>): ChangeOrigin => ({
@@ -51,6 +41,6 @@ export async function applyOrderCommand(
     throw new StorageUnavailableError(`only a newer release knows the status ${order.status}`);
   }
   const decision = decideOrder(order, command, now);
-  if (!decision.ok) throw ERROR_OF_REASON[decision.reason];
+  if (!decision.ok) throw errorOfReason(decision.reason);
   throw new Error(`The store did not ${command} an order that the rules allow to ${command}.`);
 }
