@@ -145,7 +145,7 @@ describe.each(PROMISED_SERVICES)('%s', (_, open) => {
       const idsOf = async (filter: Parameters<typeof v2.listOrders>[0]) =>
         (await v2.listOrders(filter).toArray()).map(({ id }) => id);
       expect(await idsOf({ limit: 2 })).toEqual([-(2n ** 63n), 1n, 2n, 3n, 4n]);
-      expect(await idsOf({ status: ['shipped', 'cancelled'] })).toEqual([2n, 3n, 4n]);
+      expect(await idsOf({ status: 'shipped', order: 'desc' })).toEqual([3n, 2n]);
       expect(await idsOf({ petId: 7n })).toEqual([1n]);
       expect(await v2.getOrder({ orderId: 4n })).toMatchObject({ id: 4n, status: 'cancelled' });
       await v2.cancelOrder({ orderId: 1n });
@@ -218,7 +218,6 @@ describe.each(PROMISED_SERVICES)('%s', (_, open) => {
       expect(await trpc(service).limits.current.query()).toMatchObject({
         minute: { limit: 300, used: 1 },
         day: { limit: 10_000, used: 1 },
-        ban: null,
       });
     });
 
@@ -227,7 +226,7 @@ describe.each(PROMISED_SERVICES)('%s', (_, open) => {
       const { v2, listOrders } = rest(service, service.externalKey);
       expect(await v2.limits()).toMatchObject({ minute: { limit: 3, used: 1, remaining: 2 }, day: { used: 1 } });
       await listOrders().toArray();
-      expect(await v2.limits()).toMatchObject({ minute: { used: 3, remaining: 0 }, ban: null });
+      expect(await v2.limits()).toMatchObject({ minute: { used: 3, remaining: 0 } });
       expect(await failureOf(v2.limits())).toBe('rate_limit_exceeded');
     });
 

@@ -480,9 +480,10 @@ describe('Versioning', () => {
   test('Filters and pages are for v2. Decided: a preview has them already.', async () => {
     const { id } = await placeOrder(persistence, 'ship');
     const response = await app.fetch('/v2/store/orders?status=shipped&limit=1000');
-    const page: readonly { readonly id: string; readonly status: string }[] = await response.json();
-    expect(page.map((order) => order.id)).toContain(String(id));
-    expect(page.filter(({ status }) => status !== 'shipped')).toEqual([]);
+    const { orders }: { readonly orders: readonly { readonly id: string; readonly status: string }[] } =
+      await response.json();
+    expect(orders.map((order) => order.id)).toContain(String(id));
+    expect(orders.filter(({ status }) => status !== 'shipped')).toEqual([]);
   });
 
   test('GET /pets/{petId} has a sunset date. Decided: a setting, told in every response; then it is 410.', async () => {

@@ -68,7 +68,6 @@ type RestBinding = RestFacts & (RestBody | RestStream | NoBody);
 
 interface NoBody {
   readonly response?: undefined;
-  readonly headersOf?: undefined;
   readonly stream?: undefined;
 }
 
@@ -87,11 +86,6 @@ interface RestBody extends ResponseFacts {
    * document shows.
    */
   readonly response: ZodType;
-  /**
-   * The headers of a response from the operation's result and its input. Each contract has its own types for both; this
-   * type is common to all contracts and names none.
-   */
-  readonly headersOf?: (output: never, input: never) => Readonly<Record<string, string>>;
   readonly stream?: undefined;
 }
 
@@ -99,22 +93,11 @@ interface RestBody extends ResponseFacts {
 interface RestStream extends ResponseFacts {
   /** The list as the document shows it. */
   readonly response: ZodArray;
-  /** The text of the list. Its type names no output, like that of `headersOf`. */
+  /** The text of the list. Each contract has its own type for the output; this type is common to all and names none. */
   readonly stream: (output: never) => AsyncIterable<JsonPiece>;
-  readonly headersOf?: undefined;
 }
 
 interface ResponseFacts {
   /** Examples of successful responses, by name. */
   readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
-  /** The headers of a successful response in addition to those of every response, as OpenAPI's Header Objects, by name. */
-  readonly responseHeaders?: Readonly<Record<string, ResponseHeader>>;
-}
-
-interface ResponseHeader {
-  readonly description: string;
-  /** Whether every successful response has the header. @default false */
-  readonly required?: boolean;
-  readonly schema: Readonly<Record<string, unknown>>;
-  readonly example?: unknown;
 }

@@ -23,7 +23,6 @@ describe('limits.current', () => {
         minute: { limit: 60, used: 2, remaining: 58, reset: freedAt(1_000, 60_000) },
         day: { limit: 1_000, used: 2, remaining: 998, reset: freedAt(900_000, 86_400_000) },
         refusals: 0,
-        ban: null,
       });
     }
   });

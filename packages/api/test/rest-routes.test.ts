@@ -9,7 +9,7 @@ import { cancelOrder } from '../src/procedures/orders/cancel-order.ts';
 import { listOrderEvents } from '../src/procedures/orders/list-order-events.ts';
 import { listOrdersPage } from '../src/procedures/v2/orders/list-orders-page.ts';
 import { inputFromTexts, parametersOf } from '../src/rest/parameters.ts';
-import { createQueryReader, writeQuery } from '../src/rest/query.ts';
+import { createQueryReader } from '../src/rest/query.ts';
 import { EXTERNAL, INTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
 
 function documented(contract: ProcedureContract): DocumentedContract {
@@ -275,7 +275,7 @@ describe('a query', () => {
     expect(() => read(query)).toThrow('The query is not percent-encoded correctly.');
   });
 
-  test('that is written is read as it was, whatever its values', () => {
+  test('that a client writes is read as it was, whatever its values', () => {
     const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined });
     const inputs = fc.record({
       petId: optional(fc.bigInt({ min: INT64_MIN, max: INT64_MAX })),
@@ -285,9 +285,9 @@ describe('a query', () => {
     });
     fc.assert(
       fc.property(inputs, (input) => {
-        expect(read(writeQuery(input))).toEqual(
-          Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)),
-        );
+        const given = Object.entries(input).filter(([, value]) => value !== undefined);
+        const pairs = given.flatMap(([name, value]) => [value].flat().map((item) => [name, String(item)]));
+        expect(read(new URLSearchParams(pairs).toString())).toEqual(Object.fromEntries(given));
       }),
     );
   });

@@ -57,7 +57,7 @@ expectTypeOf<{ type: 'mutation' }>().not.toExtend<ProcedureContract>();
 
 expectTypeOf<{ type: 'query'; openapi: { method: 'GET'; path: '/x' } }>().not.toExtend<ProcedureContract>();
 expectTypeOf<Omit<Operation, 'versions'>>().not.toExtend<ProcedureContract>();
-expectTypeOf<{ errors: []; headersOf: () => object }>().not.toExtend<Operation['rest']>();
+expectTypeOf<{ errors: []; stream: () => AsyncIterable<JsonPiece> }>().not.toExtend<Operation['rest']>();
 expectTypeOf<{ errors: []; response: z.ZodString; stream: () => AsyncIterable<JsonPiece> }>().not.toExtend<
   Operation['rest']
 >();

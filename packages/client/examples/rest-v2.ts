@@ -5,6 +5,6 @@ const petstore = createPetstoreRestClient({
   apiKey: process.env['PETSTORE_API_KEY'] ?? '',
 });
 
-for await (const order of petstore.v2.listOrders({ status: ['pending', 'shipped'], limit: 500 })) {
+for await (const order of petstore.v2.listOrders({ order: 'desc', limit: 500 })) {
   console.log(`order ${order.id} is ${order.status}`);
 }

@@ -60,8 +60,9 @@ test('v2 promises the fields of an order, and takes its filters by their types',
     status: 'pending' | 'shipped' | 'cancelled';
   }>();
   expectTypeOf<OrderFilter>().toEqualTypeOf<{
-    status?: ('pending' | 'shipped' | 'cancelled')[];
+    status?: 'pending' | 'shipped' | 'cancelled';
     petId?: bigint;
+    order?: 'asc' | 'desc';
     limit?: number;
   }>();
 });

@@ -15,8 +15,9 @@ export const PAGE_LIMIT_MAX = 1_000;
 /** The default number of orders in a page. */
 export const PAGE_LIMIT_DEFAULT = 100;
 
-/** The direction of ids. */
-export type SortOrder = 'asc' | 'desc';
+/** The directions of ids. */
+export const SORT_ORDERS = ['asc', 'desc'] as const;
+export type SortOrder = (typeof SORT_ORDERS)[number];
 
 export interface OrderPageRequest {
   readonly filter: OrderFilter;

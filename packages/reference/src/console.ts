@@ -24,10 +24,9 @@ ${parameters.map((parameter) => renderField(parameter, method === 'GET')).join('
 function renderField({ name, schema, required = false, example }: Parameter, isSafe: boolean): string {
   const attributes = `name="${name}"${required ? ' required' : ''}`;
   const label = `<label><code>${name}</code> <small>${escapeHtml(typeOf(schema))}</small>`;
-  const values = schema.items?.enum;
-  if (values !== undefined) {
-    const options = values.map((value) => `<option>${escapeHtml(value)}</option>`).join('');
-    return `${label}<select ${attributes} multiple size="${values.length}">${options}</select></label>`;
+  if (schema.enum !== undefined) {
+    const options = ['', ...schema.enum].map((value) => `<option>${escapeHtml(value)}</option>`).join('');
+    return `${label}<select ${attributes}>${options}</select></label>`;
   }
   const suggestion = example === undefined || !isSafe ? '' : ` placeholder="${escapeHtml(String(example))}"`;
   const keyboard = schema.type === 'integer' ? ' inputmode="numeric"' : '';

@@ -49,7 +49,7 @@ export interface Response {
 }
 
 export interface Schema {
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly format?: string;
   readonly description?: string;
   readonly enum?: readonly string[];
@@ -102,5 +102,6 @@ export function typeOf({ type = 'object', format, items, minimum, maximum, defau
   if (items !== undefined) return `${typeOf(items)}, repeatable`;
   const range = minimum !== undefined && maximum !== undefined && `${minimum} to ${maximum}`;
   const facts = [format, range, value !== undefined && `default ${value}`].filter(Boolean).join(', ');
-  return facts === '' ? type : `${type} (${facts})`;
+  const name = [type].flat().join(' or ');
+  return facts === '' ? name : `${name} (${facts})`;
 }

@@ -9,7 +9,9 @@ test('the guide lists all errors: run "pnpm --filter @petstore/tooling-openapi g
 });
 
 test('a row that is missing or wrong is made anew, and the rest of the guide is left as it is', () => {
-  const changed = committed.replace(/^\| 404 \| \[`pet_not_found`.*\n/m, '').replace('| The order has shipped. |', '| It left. |');
+  const changed = committed
+    .replace(/^\| 404 \| \[`pet_not_found`.*\n/m, '')
+    .replace('| The order has shipped. |', '| It left. |');
   expect(changed).not.toBe(committed);
   expect(withErrorTable(changed.replace('\n## ', '\nA sentence.\n\n## '))).toBe(
     committed.replace('\n## ', '\nA sentence.\n\n## '),

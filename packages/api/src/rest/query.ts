@@ -43,12 +43,3 @@ function describeUnknown(name: string, parameters: ReadonlyMap<string, unknown>)
   const names = [...parameters.keys()].join(', ') || 'no query parameters';
   return `${complaint} This operation accepts ${names}.`;
 }
-
-/** Writes a query that {@link createQueryReader} can read, without the question mark. */
-export function writeQuery(parameters: Readonly<Record<string, unknown>>): string {
-  return Object.entries(parameters)
-    .flatMap(([name, value]) => [value].flat().map((item: unknown) => [name, item] as const))
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
-    .join('&');
-}

@@ -15,7 +15,7 @@ import type { RestReply, RestResult } from './rest-route.ts';
 // - The query is handed over decoded: `query.ts`. The handler's own reader responds to `?constructor=1` with 500, and takes
 //   escapes that are none for text.
 // - What the handler writes is read: its text for a success, and its error in place of its text for a failure, which has no
-//   code of ours. A list that is streamed goes past it, as does a header that follows from the result.
+//   code of ours. A list that is streamed goes past it.
 // - It is imported while the databases connect, because it brings adapters for six frameworks with their libraries.
 
 const library = importHandler();
@@ -80,7 +80,7 @@ export function createRestHandler(router: OpenApiRouter): (call: RestCall) => Pr
  */
 const segmentOf = (value = ''): string => (/^[\w-]+$/.test(value) ? value : '%20');
 
-function resultOf(text: string | undefined, { headers, pieces }: RestReply): RestResult {
+function resultOf(text: string | undefined, { pieces }: RestReply): RestResult {
   if (pieces !== undefined) return { type: 'json-stream', pieces };
-  return text === undefined ? { type: 'empty' } : { type: 'json', text, ...(headers && { headers }) };
+  return text === undefined ? { type: 'empty' } : { type: 'json', text };
 }

@@ -32,12 +32,10 @@ export function createRestProcedure(
     .output(rest.response ?? z.void());
   const respond = async ({ ctx, input }: { readonly ctx: RestContext; readonly input: unknown }) => {
     const output = await resolve({ ctx, input });
-    // The types are those of the operation's own output and input.
     if (rest.stream !== undefined) {
-      ctx.reply.pieces = rest.stream(output as never);
+      ctx.reply.pieces = rest.stream(output as never); // the operation's own output
       return []; // the handler sends a result whole, so a list goes past it
     }
-    ctx.reply.headers = rest.headersOf?.(output as never, input as never);
     return output;
   };
   return type === 'mutation' ? builder.mutation(respond) : builder.query(respond);

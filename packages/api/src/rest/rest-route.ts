@@ -6,12 +6,11 @@ import type { JsonPiece } from './order-json.ts';
 /** The response to a successful call. */
 export type RestResult =
   | { readonly type: 'empty' }
-  | { readonly type: 'json'; readonly text: string; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly type: 'json'; readonly text: string }
   | { readonly type: 'json-stream'; readonly pieces: AsyncIterable<JsonPiece> };
 
-/** What a response has besides the body that the document shows. */
+/** What goes past trpc-to-openapi. */
 export interface RestReply {
-  headers?: Readonly<Record<string, string>> | undefined;
   /** The body in pieces, in place of the other. */
   pieces?: AsyncIterable<JsonPiece>;
 }

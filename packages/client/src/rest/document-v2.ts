@@ -66,8 +66,8 @@ export interface components {
        * @description Refusals that now count towards a ban.
        */
       refusals: number;
-      /** @description Null if there is none; a banned key gets 429 instead. */
-      ban: components['schemas']['Ban'] | null;
+      /** @description Omitted if there is none; a banned key gets 429 instead. */
+      ban?: components['schemas']['Ban'];
     };
     /** @description The use of one sliding window by a key. */
     LimitWindow: {
@@ -104,6 +104,12 @@ export interface components {
        * @description Counts from 1: bans of 1, 5, 15 and 60 minutes.
        */
       level: number;
+    };
+    /** @description One page of orders. */
+    OrdersPage: {
+      orders: components['schemas']['OrderV2'][];
+      /** @description The value to send as `cursor` for the next page; null on the last page. */
+      next: string | null;
     };
   };
 }
@@ -142,13 +148,15 @@ export interface operations {
   listOrdersPage: {
     parameters: {
       query?: {
-        /** @description Only orders with this status. Repeat the parameter for orders with any of several statuses. */
-        status?: ('pending' | 'shipped' | 'cancelled')[];
+        /** @description Only orders with this status. */
+        status?: 'pending' | 'shipped' | 'cancelled';
         /** @description Only orders for this animal. */
         petId?: bigint;
+        /** @description Whether the smallest id comes first, or the largest. */
+        order?: 'asc' | 'desc';
         /** @description Maximum number of orders on the page. */
         limit?: number;
-        /** @description Where the page begins: the cursor in the `Link` header of the previous page. Valid only with the same filters. */
+        /** @description The `next` of the previous page. Valid only with the same filters and order. */
         cursor?: string;
       };
     };

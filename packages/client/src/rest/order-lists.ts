@@ -12,10 +12,10 @@ export type Order = components['schemas']['Order'];
 /** An order over v2 of REST. */
 export type OrderV2 = componentsOfV2['schemas']['OrderV2'];
 
-/** Selects orders. `limit` is per request, 100 by default, 1,000 at most; times are as `2026-12-01T00:00:00Z`. */
+/** Selects and sorts orders. `limit` is per request, 100 by default, 1,000 at most. */
 export type OrderFilter = Omit<NonNullable<operations['listOrdersPage']['parameters']['query']>, 'cursor'>;
 
-/** Orders, ascending by id. Nothing is requested before they are read, and each iteration starts again. */
+/** Orders, sorted by id. Nothing is requested before they are read, and each iteration starts again. */
 export interface OrderList<Item = Order> extends AsyncIterable<Item> {
   /** Reads all of them into memory. Unlike an iteration, this is retried if a response breaks off. */
   toArray(): Promise<Item[]>;
@@ -104,22 +104,30 @@ export async function* readPages(
   filter: OrderFilter,
   request: (query: string) => Promise<ServiceResponse>,
 ): AsyncGenerator<OrderV2[], void, undefined> {
-  for (let query: string | undefined = queryOf(filter); query !== undefined; ) {
-    const page = await request(query);
-    yield parseObjects<OrderV2>(page.text, page);
-    // Only the query of the link is used: the key must be sent to the service only.
-    query = /<[^>?]*(\?[^>]*)>; *rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const { orders, next }: { orders: OrderV2[]; next: string | null } = readPage(
+      await request(queryOf({ ...filter, ...(cursor !== undefined && { cursor }) })),
+    );
+    yield orders;
+    cursor = next;
   }
 }
 
-/** @throws TypeError if an array is empty: without its parameter, every order would match */
-export function queryOf(filter: OrderFilter): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(filter)) {
-    if (Array.isArray(value) && value.length === 0) {
-      throw new TypeError(`${name} must hold at least one value; left out, it means any ${name}`);
-    }
-    for (const item of [value].flat()) if (item !== undefined) query.append(name, String(item));
+function readPage(response: ServiceResponse): { readonly orders: OrderV2[]; readonly next: string | null } {
+  try {
+    const { orders, next } = JSON.parse(response.text) as { readonly orders: OrderOnWire[]; readonly next: unknown };
+    // Without the field, what is a part would be taken for all.
+    if (typeof next !== 'string' && next !== null) throw new TypeError('next is missing');
+    return { orders: orders.map((order) => ({ ...order, id: BigInt(order.id), petId: BigInt(order.petId) })), next };
+  } catch (cause) {
+    throw notExpected(response, cause);
   }
+}
+
+type OrderOnWire = Omit<OrderV2, 'id' | 'petId'> & { readonly id: string; readonly petId: string };
+
+function queryOf(parameters: Readonly<Record<string, unknown>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.append(name, String(value));
   return `?${query}`;
 }

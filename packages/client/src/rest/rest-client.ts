@@ -14,7 +14,6 @@ import {
   type OrderList,
   type OrderV2,
   parseObjects,
-  queryOf,
   readBatches,
   readPages,
 } from './order-lists.ts';
@@ -37,11 +36,10 @@ type MethodOf<Operation> = Operation extends keyof MethodNames ? MethodNames[Ope
 /** The preview of v2. What is beta is meant to stay, what is experimental may change or go with any release of the service. */
 export interface PetstoreRestClientV2 extends Record<MethodOf<keyof operationsV2>, unknown> {
   /**
-   * The orders that match a filter, ascending by id: `for await (const order of v2.listOrders({ petId: 7n }))`. They are
+   * The orders that match a filter, by their ids: `for await (const order of v2.listOrders({ petId: 7n }))`. They are
    * read page by page. No order comes twice, and no order that matches throughout is missed.
    *
    * @experimental
-   * @throws TypeError if `status` is empty; nothing is requested
    */
   listOrders(filter?: OrderFilter, options?: CallOptions): OrderList<OrderV2>;
 
@@ -154,7 +152,6 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
     getPetById: ({ petId }, options) => getObject(`/v1/pets/${segmentOf(petId)}`, options),
     v2: {
       listOrders(filter = {}, options = {}) {
-        queryOf(filter);
         checkCallOptions(options);
         return listOf(() => readPages(filter, (query) => get(`/v2/store/orders${query}`, options)), options);
       },

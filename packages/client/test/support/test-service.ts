@@ -171,7 +171,7 @@ async function answerRest(response: ServerResponse, result: RestResult): Promise
       response.writeHead(204).end();
       return;
     case 'json':
-      response.writeHead(200, { 'content-type': 'application/json', ...result.headers }).end(result.text);
+      response.writeHead(200, { 'content-type': 'application/json' }).end(result.text);
       return;
     case 'json-stream':
       response.writeHead(200, { 'content-type': 'application/json' });

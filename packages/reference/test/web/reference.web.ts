@@ -127,15 +127,15 @@ test('the reference of v2 shows its operations alone, with samples that name v2'
     'Schemas',
     'Headers of responses',
   ]);
-  expect(await main.textContent()).toContain(`${origin}/v2/store/orders?status=pending&status=shipped&limit=100`);
+  expect(await main.textContent()).toContain(`${origin}/v2/store/orders?status=pending&limit=100`);
   expect(reference.offences).toEqual([]);
   await main.getByRole('button', { name: 'Try it: List orders' }).click();
   const form = main.getByRole('form', { name: 'Try it: List orders' });
-  await form.getByLabel('status').selectOption(['pending', 'cancelled']);
+  await form.getByLabel('status').selectOption('cancelled');
   await form.getByRole('textbox', { name: /^limit/ }).fill('5');
   const request = reference.page.waitForRequest('**/v2/store/orders?**');
   await form.getByRole('button', { name: 'Send GET' }).click();
-  expect((await request).url()).toBe(`${origin}/v2/store/orders?status=pending&status=cancelled&limit=5`);
+  expect((await request).url()).toBe(`${origin}/v2/store/orders?status=cancelled&limit=5`);
 });
 
 test('each operation says how stable it is, unless it is stable, and whether it is deprecated', async () => {

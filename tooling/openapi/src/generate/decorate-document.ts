@@ -36,7 +36,7 @@ function describeSuccess(generated: Responses, { rest, deprecation }: Documented
   return {
     200: {
       description,
-      headers: { ...headersOf(200, isDeprecated), ...rest.responseHeaders },
+      headers: headersOf(200, isDeprecated),
       content: { 'application/json': rest.examples === undefined ? body : { ...body, examples: rest.examples } },
     },
   };

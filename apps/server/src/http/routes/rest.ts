@@ -53,7 +53,7 @@ export const rest = fp<RestOptions>(
         case 'empty':
           return reply.send();
         case 'json':
-          return sendJson(reply.headers(result.headers ?? {}), result.text);
+          return sendJson(reply, result.text);
         case 'json-stream':
           return longLists.send(request, reply, result.pieces);
         default:

@@ -22,7 +22,7 @@ export interface CurrentLimits {
   /** Refusals that now count towards a ban. */
   readonly refusals: number;
   /** The ban in force. `level` counts from 1: bans of 1, 5, 15 and 60 minutes. */
-  readonly ban: { readonly until: Date; readonly level: number } | null;
+  readonly ban?: { readonly until: Date; readonly level: number };
 }
 
 const count = (minimum: number, description: string) =>
@@ -49,7 +49,7 @@ const LimitsResponse = z
     minute: LimitWindowResponse,
     day: LimitWindowResponse,
     refusals: count(0, 'Refusals that now count towards a ban.'),
-    ban: BanResponse.nullable().meta({ description: 'Null if there is none; a banned key gets 429 instead.' }),
+    ban: BanResponse.optional().meta({ description: 'Omitted if there is none; a banned key gets 429 instead.' }),
   })
   .meta({ id: 'Limits', description: 'The status of the limits of a key.' });
 
@@ -78,7 +78,6 @@ export const getCurrentLimits = defineOperation(
             minute: { limit: 60, used: 1, remaining: 59, reset: '2026-12-01T09:31:01.000Z' },
             day: { limit: 1_000, used: 1, remaining: 999, reset: '2026-12-02T09:45:00.000Z' },
             refusals: 0,
-            ban: null,
           },
         },
       },
@@ -94,7 +93,7 @@ export const getCurrentLimits = defineOperation(
       minute: useOf(minute),
       day: useOf(day),
       refusals,
-      ban: ban === undefined ? null : { until: new Date(ban.untilMs), level: ban.level },
+      ...(ban && { ban: { until: new Date(ban.untilMs), level: ban.level } }),
     };
   },
 );
