@@ -34,7 +34,7 @@ export function decideOrder(order: Order | undefined, command: OrderCommand, now
 }
 
 function reasonAgainst(order: Order, to: Partial<OrderState>): CommandReason {
-  if (order.complete && to.complete === true) return 'order_already_completed';
+  if (order.status === to.status && order.complete && to.complete === true) return 'order_already_completed';
   return ORDER_STATES[order.status].refusal;
 }
 

@@ -1,12 +1,17 @@
 import type { Order } from './order.ts';
 import { findInvalidField, type OrderValues, type RequestedField, requestedValuesOf } from './order-fields.ts';
-import { isOrderState, type OrderStatus, timesOfState } from './order-states.ts';
+import { isOrderState, ORDER_STATUSES, type OrderStatus, timesOfState } from './order-states.ts';
 import { err, ok, type Result } from './result.ts';
 
 /** An order as another system exported it: what was asked for, and, if known, its status. */
 export interface OrderRecord extends OrderValues<'id' | RequestedField | 'complete'> {
   readonly status?: OrderStatus;
 }
+
+/** The statuses that complete orders may have. */
+export const STATUSES_OF_COMPLETE: readonly OrderStatus[] = ORDER_STATUSES.filter((status) =>
+  isOrderState({ status, complete: true }),
+);
 
 /** The field to blame, or that orders with this status are never complete, or always. */
 export type RestoreReason = RequestedField | 'complete_contradicts_status';

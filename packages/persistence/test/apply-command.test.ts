@@ -1,32 +1,33 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import {
+  BEGINNING_OF_EVENTS,
+  changedAt,
   decideOrder,
   INT64_MAX,
   INT64_MIN,
+  ORDER_COMMANDS,
+  ORDER_TRANSITIONS,
   type Order,
   type OrderCommand,
   type OrderId,
   orderId,
   SERVICE_ORIGIN,
 } from '@petstore/domain';
+import { ordersInEveryState } from '@petstore/testing/any-order';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { cancelledOrder, completedOrder, importOrders, pendingOrder, shippedOrder, useTestStore } from './support.ts';
+import { importOrders, pendingOrder, shippedOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
 let nextId = 1n;
 
 const AT = new Date('2026-07-08T09:10:11.120Z');
 
-/** Imported so. */
-const shippedBeforePlaced = (id: bigint): Order => ({
-  ...shippedOrder(id),
-  placedAt: new Date('2026-03-06T00:00:00Z'),
-});
-
-/** The compiler asks for each. */
-const IS_COMMAND = { cancel: true, ship: true, complete: true } satisfies Record<OrderCommand, true>;
-const COMMANDS = Object.keys(IS_COMMAND) as OrderCommand[]; // its keys are no others
+/** One in each state, and one that was imported with times that go back. */
+const ORDERS: readonly Order[] = [
+  ...ordersInEveryState(pendingOrder(0n), new Date('2026-03-05T00:00:00.120Z')),
+  { ...shippedOrder(0n), placedAt: new Date('2026-03-06T00:00:00Z') },
+];
 
 async function stored(make: (id: bigint) => Order): Promise<Order> {
   const order = make(nextId++);
@@ -34,16 +35,24 @@ async function stored(make: (id: bigint) => Order): Promise<Order> {
   return order;
 }
 
-test.each(COMMANDS)(
-  '%s is applied to the orders that the domain says, and to no other, by any clock',
+test.each(ORDER_COMMANDS)(
+  '%s is applied to the orders that the domain says, and to no other, by any clock, and recorded so',
   async (command) => {
-    for (const make of [pendingOrder, shippedOrder, shippedBeforePlaced, completedOrder, cancelledOrder]) {
+    for (const given of ORDERS) {
       for (const at of [AT, new Date(0)]) {
-        const order = await stored(make);
+        const order = await stored((id) => ({ ...given, id: orderId(id) }));
         const decision = decideOrder(order, command, at);
         const transition = await store.persistence.orders.applyCommand(order.id, command, at, SERVICE_ORIGIN);
         expect(transition).toEqual(decision.ok ? { applied: true, order: decision.value } : { applied: false, order });
         expect(await store.persistence.orders.findOrder(order.id)).toEqual(transition.order);
+        const { events } = await store.persistence.events.readEvents(BEGINNING_OF_EVENTS, 1_000);
+        const [, ...own] = events.filter((event) => event.order.id === order.id); // the first is of its import
+        const expected = decision.ok && {
+          type: ORDER_TRANSITIONS[command].event,
+          at: changedAt(decision.value),
+          order: decision.value,
+        };
+        expect(own).toMatchObject(expected ? [expected] : []);
       }
     }
     const missing = await store.persistence.orders.applyCommand(orderId(-404n), command, AT, SERVICE_ORIGIN);

@@ -39,7 +39,7 @@ describe('an empty database', () => {
     const refusal = persistence.migrations.assertMigrated();
     await expect(refusal).rejects.toThrow(SchemaError);
     await expect(refusal).rejects.toThrow(
-      'the database lacks migrations (0001-initial-schema), and MIGRATE is off; set MIGRATE=on to apply them',
+      `the database lacks migrations (${MIGRATION_NAMES.join(', ')}), and MIGRATE is off; set MIGRATE=on to apply them`,
     );
     expect(await persistence.migrations.status()).toEqual(EMPTY);
   });

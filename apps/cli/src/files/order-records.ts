@@ -9,6 +9,7 @@ import {
   type OrderText,
   type RestoreReason,
   restoreOrder,
+  STATUSES_OF_COMPLETE,
 } from '@petstore/domain';
 import type { ImportItem } from '@petstore/persistence';
 import { type ExportKind, jsonArray, lines } from './export.ts';
@@ -49,7 +50,7 @@ function readOrder({ line, values }: RawRecord, now: Date): ImportItem<Order> {
 
 const describe = (reason: RestoreReason): string =>
   reason === 'complete_contradicts_status'
-    ? 'a complete order must have the status shipped'
+    ? `a complete order must have the status ${STATUSES_OF_COMPLETE.join(' or ')}`
     : `${reason} must be ${FILE_KINDS[definitionOf(reason).kind].expected(definitionOf(reason))}`;
 
 /** @param status exports only orders with this status; `undefined`: all orders */

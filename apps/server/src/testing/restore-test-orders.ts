@@ -6,12 +6,13 @@ import {
   petId,
   type RestoreReason,
   restoreOrder,
+  STATUSES_OF_COMPLETE,
 } from '@petstore/domain';
 import type { TestOrder } from './test-service-types.ts';
 
 const describe = (reason: RestoreReason): string =>
   reason === 'complete_contradicts_status'
-    ? 'only an order whose status is shipped can be complete'
+    ? `only an order whose status is ${STATUSES_OF_COMPLETE.join(' or ')} can be complete`
     : `${reason} must be ${describeValueOf(definitionOf(reason))}`;
 
 /**
