@@ -25,7 +25,7 @@ export const FIELDS = {
 export const fieldsThat = (are: (typeof FIELDS)[ListedField]) => LISTED_FIELDS.filter((name) => FIELDS[name] === are);
 
 /** The fields of a file, for the help. */
-export const FIELDS_IN_WORDS = `${fieldsThat('always').join(', ')}, and optionally ${fieldsThat('if known').join(', ')}`;
+export const FIELDS_IN_WORDS = `${fieldsThat('always').join(', ')}, and optionally\n${fieldsThat('if known').join(', ')}`;
 
 /** What files and tables hold of a value. */
 interface FileKind {
