@@ -39,7 +39,10 @@ describe('an order with any values', () => {
         expect(order).toEqual({ ...newOrderOf(asked), id: order.id });
         expect(await orders.findOrder(order.id)).toEqual(order);
         expect(await lastEvent()).toMatchObject({ type: 'order.placed', order });
-        await orders.applyCommand(order.id, 'cancel', NOW, SERVICE_ORIGIN);
+        const cancelled = { ...order, status: 'cancelled', cancelledAt: NOW };
+        const outcome = await orders.applyCommand(order.id, 'cancel', NOW, SERVICE_ORIGIN);
+        expect(outcome).toEqual({ applied: true, order: cancelled });
+        expect((await lastEvent())?.order).toEqual(cancelled);
         expect(await orders.insertOrder(newOrderOf(asked), origin, key)).toEqual({ placed: false, order });
         const other = orders.insertOrder(newOrderOf(others), origin, key);
         if (fingerprintOf(others) === fingerprintOf(asked)) await other;
