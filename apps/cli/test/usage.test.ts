@@ -235,16 +235,17 @@ describe('migrate', () => {
   }
 
   test('brings an empty database up to date, and --status does not', async () => {
-    const names = ['0001-initial-schema'];
     await withEmptyDatabase(async (environment) => {
       const json = async (...args: string[]): Promise<unknown> => {
         const { code, stdout } = await petstore([...args, '--json'], { environment });
         expect(code).toBe(0);
         return JSON.parse(stdout);
       };
-      const pending = { applied: [], pending: names };
-      expect(await json('migrate', '--status')).toEqual(pending);
-      expect(await json('migrate', '--status')).toEqual(pending);
+      const pending = { applied: [], pending: expect.arrayContaining(['0001-initial-schema']) };
+      const status = await json('migrate', '--status');
+      expect(status).toEqual(pending);
+      expect(await json('migrate', '--status')).toEqual(status);
+      const { pending: names } = status as { readonly pending: readonly string[] };
       expect(await json('migrate')).toEqual({ applied: names });
       expect(await json('migrate')).toEqual({ applied: [] });
       expect(await json('migrate', '--status')).toEqual({ applied: names, pending: [] });

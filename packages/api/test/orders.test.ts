@@ -6,8 +6,11 @@ import {
   orderId,
   type Principal,
   petId,
+  requestedValuesOf,
   type StoredOrder,
 } from '@petstore/domain';
+import { anyOrder } from '@petstore/testing/any-order';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { appRouter, procedureContracts } from '../src/index.ts';
 import {
@@ -131,6 +134,16 @@ describe('orders.place', () => {
       placedAt: api.clock(),
     });
     expect(await findOrder(order.id)).toEqual(order);
+  });
+
+  test('takes any values, and gives them', async () => {
+    const { place } = api.callAs(INTERNAL).orders;
+    await fc.assert(
+      fc.asyncProperty(anyOrder.map(requestedValuesOf), async (asked) => {
+        const { id, placedAt, ...order } = await place(asked);
+        expect(order).toEqual({ ...asked, status: 'pending', complete: false });
+      }),
+    );
   });
 
   test('leaves an unknown ship date out', async () => {

@@ -1,6 +1,8 @@
+import { defineEntity, p } from '@mikro-orm/core';
 import { MikroORM } from '@mikro-orm/postgresql';
 import {
   type ApiKeyId,
+  type FieldDefinition,
   ORDER_STATUSES,
   ORDER_TIME_FIELDS,
   type OrderEventId,
@@ -9,12 +11,14 @@ import {
   type PetId,
   timesOfState,
 } from '@petstore/domain';
+import { createTestDatabase } from '@petstore/testing';
 import { EVERY_STATE } from '@petstore/testing/any-order';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as entities from '../src/schema/entities.ts';
 import { MIGRATIONS_TABLE } from '../src/schema/migration-list.ts';
 import { COLUMN_OF_FIELD, columnsOf } from '../src/schema/order-columns.ts';
 import type { Row } from '../src/schema/rows.ts';
+import { limitsOf } from '../src/schema/value-checks.ts';
 import { useTestStore } from './support.ts';
 
 const store = useTestStore();
@@ -174,6 +178,25 @@ describe('the entities', () => {
 
   test('the migrations make the tables that the entities describe', async () => {
     expect(await findDrift()).toBe('');
+  });
+
+  test.each<[FieldDefinition, 'integer' | 'text']>([
+    [{ kind: 'wholeNumber', min: 1, max: 10, setBy: 'caller' }, 'integer'],
+    [{ kind: 'wholeNumber', min: 0, max: 2_147_483_647, setBy: 'caller' }, 'integer'],
+    [{ kind: 'text', minLength: 1, maxLength: 200, setBy: 'caller' }, 'text'],
+  ])('the check of %o compares equal once it is made', async (definition, type) => {
+    const expression = limitsOf('value', definition) ?? 'no check';
+    const properties = { id: p.integer().primary(), value: p[type]() };
+    const checks = [{ name: 'samples_value_check', expression }];
+    const Sample = defineEntity({ name: 'Sample', tableName: 'samples', properties, checks });
+    await using database = await createTestDatabase();
+    const orm = new MikroORM({ clientUrl: database.url, entities: [Sample] });
+    try {
+      await orm.schema.create();
+      expect(await orm.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');
+    } finally {
+      await orm.close();
+    }
   });
 
   test.each([

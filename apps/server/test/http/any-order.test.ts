@@ -1,9 +1,17 @@
-import { BEGINNING_OF_EVENTS, definitionOf, LISTED_FIELDS, type Order } from '@petstore/domain';
+import {
+  BEGINNING_OF_EVENTS,
+  definitionOf,
+  LISTED_FIELDS,
+  type Order,
+  requestedValuesOf,
+  SERVICE_ORIGIN,
+} from '@petstore/domain';
 import { anyOrders, orderTextOf } from '@petstore/testing/any-order';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EventsInMemory } from '../../src/testing/events-in-memory.ts';
 import { createOrdersInMemory } from '../../src/testing/orders-in-memory.ts';
+import { restoreTestOrders } from '../../src/testing/restore-test-orders.ts';
 import { importOrders } from '../support/database.ts';
 import { startTestApp } from './support/test-app.ts';
 
@@ -34,7 +42,7 @@ test('v2 shows what is stored, in pages, one by one and as events', async () => 
   for (const order of shown.slice(0, 10)) expect(await read(`/v2/store/orders/${order['id']}`)).toMatchObject(order);
 });
 
-test('the service for tests has what it was given', async () => {
+test('the service for tests has what it was given, and what is placed', async () => {
   await fc.assert(
     fc.asyncProperty(anyOrders({ minLength: 1, maxLength: 20 }), async (orders) => {
       const events = new EventsInMemory();
@@ -46,6 +54,18 @@ test('the service for tests has what it was given', async () => {
       for (const order of orders) expect(await store.findOrder(order.id)).toEqual(order);
       const page = await events.readEvents(BEGINNING_OF_EVENTS, 100);
       expect(page.events.map(({ order }) => order)).toEqual(orders);
+      const restored = restoreTestOrders(sorted, new Date());
+      expect(restored.map(orderTextOf)).toEqual(sorted.map(orderTextOf));
+      for (const order of sorted) {
+        const asked = {
+          ...requestedValuesOf(order),
+          status: 'pending',
+          complete: false,
+          placedAt: order.placedAt,
+        } as const;
+        const placed = await createOrdersInMemory([], events).insertOrder(asked, SERVICE_ORIGIN);
+        expect(placed).toEqual({ placed: true, order: { ...asked, id: 1n } });
+      }
     }),
   );
 });

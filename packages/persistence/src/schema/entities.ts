@@ -5,7 +5,6 @@ import {
   type ApiKeyKind,
   COMPLETION_TIME,
   definitionOf,
-  type FieldDefinition,
   type FieldKind,
   hasFixedLimits,
   type IdempotencyKey,
@@ -32,6 +31,7 @@ import {
   type UnknownStatus,
 } from '@petstore/domain';
 import { COLUMN_OF_FIELD, columnsOf } from './order-columns.ts';
+import { limitsOf } from './value-checks.ts';
 
 // MikroORM's description of the tables, from which the migrations are made; a test compares the two. The constraints refuse
 // every row that the domain's types cannot express, from any program.
@@ -96,27 +96,6 @@ const valueChecks = () =>
     const expression = limitsOf(COLUMN_OF_FIELD[name], definitionOf(name));
     return expression === undefined ? [] : [{ name: `orders_${COLUMN_OF_FIELD[name]}_check`, expression }];
   });
-
-function limitsOf(column: string, definition: FieldDefinition): string | undefined {
-  switch (definition.kind) {
-    case 'wholeNumber': {
-      const { min, max } = definition;
-      return max < INTEGER_MAX ? `${column} between ${min} and ${max}` : `${column} >= ${min}`;
-    }
-    case 'text':
-      return `char_length(${column}) between ${definition.minLength} and ${definition.maxLength}`;
-    case 'int64':
-    case 'instant': // see timesCheck
-    case 'boolean':
-    case 'status': // see STATE_CHECK
-      return undefined;
-    default:
-      return definition satisfies never;
-  }
-}
-
-/** The largest value of the type `integer`. */
-const INTEGER_MAX = 2_147_483_647;
 
 /** The times that depend on the status alone. */
 const STAMPS = ORDER_TIME_FIELDS.filter((name) => name !== 'placedAt' && name !== COMPLETION_TIME);
