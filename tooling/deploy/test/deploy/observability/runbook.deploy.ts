@@ -116,8 +116,8 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
     await vi.waitUntil(async () => Number((await server.metrics()).get(reads)) > 0, PATIENTLY);
   },
   async PetstoreErrorBudgetBurn(undo) {
-    undo.defer(() => query(environment.DATABASE_URL, 'alter table pets rename column title to name'));
-    await query(environment.DATABASE_URL, 'alter table pets rename column name to title');
+    undo.defer(() => query(environment.DATABASE_URL, 'alter table pets rename column number to id'));
+    await query(environment.DATABASE_URL, 'alter table pets rename column id to number');
     await get('/v1/pets/1');
   },
   async PetstoreBanSurge() {
