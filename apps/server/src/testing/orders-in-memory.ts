@@ -3,6 +3,7 @@ import {
   decideOrder,
   fingerprintOf,
   IDEMPOTENCY_KEY_TTL_MS,
+  LISTED_FIELDS,
   matchesFilter,
   ORDER_TRANSITIONS,
   type Order,
@@ -98,12 +99,8 @@ async function* batchesOf<Item>(items: readonly Item[]): AsyncGenerator<OrderBat
   } while (start < items.length);
 }
 
-/** Written out: the compiler asks for every field. */
-const textOf = ({ id, petId, quantity, shipDate, status, complete }: Order): OrderText => ({
-  id: id.toString(),
-  petId: petId.toString(),
-  quantity: quantity.toString(),
-  shipDate: shipDate?.toISOString(),
-  status,
-  complete,
-});
+const textOf = (order: Order): OrderText =>
+  Object.fromEntries(LISTED_FIELDS.map((name) => [name, writtenForm(order[name])])) as OrderText; // of every field
+
+const writtenForm = (value: unknown): unknown =>
+  value instanceof Date ? value.toISOString() : typeof value === 'boolean' ? value : value?.toString();
