@@ -7,7 +7,7 @@ import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createKey, KEYS, planOf } from '../support/database.ts';
 import { expectRateLimitHeaders } from './support/expect-error.ts';
-import { openRaw } from './support/raw-http.ts';
+import { openRaw, sendOne } from './support/raw-http.ts';
 import { overriding } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp, useTestApp } from './support/test-app.ts';
 
@@ -271,3 +271,13 @@ test('a call that announces JSON and sends no body is told what is missing', asy
   expect(status).toBe(400);
   expect(JSON.parse(body).error.json.data.errorCode).toBe('invalid_request');
 });
+
+test.each(['/trpc', '/trpc/nothing', '/trpc/orders.get'])(
+  'POST of %s with the type of a body and no body is answered',
+  async (path) => {
+    await using app = await startTestApp();
+    const headers = `Host: x\r\nAuthorization: Bearer ${app.key}\r\nContent-Type: application/json\r\n\r\n`;
+    const response = await sendOne(`POST ${path} HTTP/1.1\r\n${headers}`, { port: app.port, method: 'POST' });
+    expect(response.status).toBe(path === '/trpc/orders.get' ? 405 : 404);
+  },
+);

@@ -43,6 +43,11 @@ export const trpc = fp<TrpcOptions>(
     const deprecated = deprecatedUnder(app.prefix, services.petsSunsetAt);
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));
 
+    // If no body was announced, its stream has ended before anybody could listen for the end: also of unknown paths.
+    app.addHook('preParsing', async (_request, _reply, payload) =>
+      payload.readableEnded ? Readable.from([]) : payload,
+    );
+
     app.addHook('onSend', async (_request, reply, payload) => {
       if (!(payload instanceof Response)) return payload;
       const { isStream } = takeHead(reply, payload);
@@ -65,8 +70,6 @@ export const trpc = fp<TrpcOptions>(
         assertMethodAndType(request, reply, allow);
         return undefined;
       },
-      // If no body was announced, its stream has ended before anybody could listen for the end.
-      preParsing: async (_request, _reply, payload) => (payload.readableEnded ? Readable.from([]) : payload),
       handler: (request, reply) => {
         // tRPC refuses a query by the type of a body, which a GET does not have.
         if (request.method === 'GET') delete request.headers['content-type'];
