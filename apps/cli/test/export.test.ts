@@ -14,8 +14,8 @@ import {
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LISTED_FIELDS, petId } from '@petstore/domain';
-import { anyOrders, orderTextOf } from '@petstore/testing/any-order';
+import { LISTED_FIELDS, orderTextOf, petId } from '@petstore/domain';
+import { anyOrders } from '@petstore/testing/any-order';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FileReplacement } from '../src/files/replace-file.ts';

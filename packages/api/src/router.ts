@@ -14,8 +14,8 @@ import { listOrdersPage } from './procedures/v2/orders/list-orders-page.ts';
 import { createCallerFactory, router } from './trpc/trpc.ts';
 
 /**
- * Every operation, by the name of its procedure. The tags say what the contracts say, to those who call: tRPC's client has them in its types, and
- * a test of ours compares them.
+ * Every operation, by the name of its procedure. The tags say what the contracts say, to those who call: tRPC's client has
+ * them in its types, and a test of ours compares them.
  */
 const tree = {
   orders: {

@@ -1,5 +1,13 @@
-import { INT64_MAX, INT64_MIN, type Order, orderId, petId, SERVICE_ORIGIN, type StoredOrder } from '@petstore/domain';
-import { orderTextOf } from '@petstore/testing/any-order';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  type Order,
+  orderId,
+  orderTextOf,
+  petId,
+  SERVICE_ORIGIN,
+  type StoredOrder,
+} from '@petstore/domain';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { toApiError } from '../src/index.ts';

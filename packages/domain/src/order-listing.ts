@@ -1,5 +1,5 @@
-import type { StoredOrder, UnknownStatus } from './order.ts';
-import type { ListedField, OptionalOrderField, OrderValue } from './order-fields.ts';
+import type { Order, StoredOrder, UnknownStatus } from './order.ts';
+import { LISTED_FIELDS, type ListedField, type OptionalOrderField, type OrderValue } from './order-fields.ts';
 import type { OrderStatus } from './order-states.ts';
 
 /** A boolean stays one; all others are text. */
@@ -18,6 +18,13 @@ type TextOf<Name extends ListedField> = Name extends 'status'
 export type OrderText<Name extends ListedField = ListedField> = {
   readonly [Each in Name]: TextOf<Each> | (Each extends OptionalOrderField ? undefined : never);
 };
+
+/** Makes the text of an order that is in memory. */
+export const orderTextOf = (order: Order): OrderText =>
+  Object.fromEntries(LISTED_FIELDS.map((name) => [name, textOf(order[name])])) as OrderText; // of every field
+
+const textOf = (value: unknown): unknown =>
+  value instanceof Date ? value.toISOString() : typeof value === 'boolean' ? value : value?.toString();
 
 /** A part of a list. Only the last batch can be empty; it may also be the only one. */
 export interface OrderBatch<Orders extends Iterable<unknown> = readonly StoredOrder[]> {

@@ -9,6 +9,7 @@ import {
   type OrderEvent,
   type OrderText,
   orderId,
+  orderTextOf,
   type PendingOrder,
   petId,
   SERVICE_ACTOR,
@@ -16,7 +17,6 @@ import {
   type StoredOrder,
 } from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
-import { orderTextOf } from '@petstore/testing/any-order';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import type { ImportItem } from '../src/import-rows.ts';

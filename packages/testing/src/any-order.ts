@@ -8,14 +8,12 @@ import {
   INT64_MIN,
   isOptionalField,
   isOrderState,
-  LISTED_FIELDS,
   ORDER_FIELD_NAMES,
   ORDER_STATUSES,
   type Order,
   type OrderFacts,
   type OrderField,
   type OrderState,
-  type OrderText,
   timesOfState,
 } from '@petstore/domain';
 import fc from 'fast-check';
@@ -94,13 +92,6 @@ export const anyOrder: fc.Arbitrary<Order> = fc
     );
     return { ...Object.fromEntries(facts), ...stateFields(state, (name) => values[name]) } as Order; // as the table says
   });
-
-/** An order as lists of text hold it. */
-export const orderTextOf = (order: Order): OrderText =>
-  Object.fromEntries(LISTED_FIELDS.map((name) => [name, textOf(order[name])])) as OrderText; // of every field
-
-const textOf = (value: unknown): unknown =>
-  value instanceof Date ? value.toISOString() : typeof value === 'boolean' ? value : value?.toString();
 
 /** Orders with different ids. */
 export const anyOrders = (size: { readonly minLength: number; readonly maxLength: number }) =>

@@ -3,15 +3,14 @@ import {
   decideOrder,
   fingerprintOf,
   IDEMPOTENCY_KEY_TTL_MS,
-  LISTED_FIELDS,
   matchesFilter,
   ORDER_TRANSITIONS,
   type Order,
   type OrderBatch,
   type OrderId,
   type OrderRepository,
-  type OrderText,
   orderId,
+  orderTextOf,
 } from '@petstore/domain';
 import type { EventsInMemory } from './events-in-memory.ts';
 
@@ -48,7 +47,7 @@ export function createOrdersInMemory(initial: readonly Order[], events: EventsIn
 
   return {
     listOrders: () => ({ [Symbol.asyncIterator]: () => batchesOf(listed()) }),
-    listOrderTexts: () => ({ [Symbol.asyncIterator]: () => batchesOf(listed().map(textOf)) }),
+    listOrderTexts: () => ({ [Symbol.asyncIterator]: () => batchesOf(listed().map(orderTextOf)) }),
     async findOrder(id) {
       return orders.get(id);
     },
@@ -98,9 +97,3 @@ async function* batchesOf<Item>(items: readonly Item[]): AsyncGenerator<OrderBat
     start = end;
   } while (start < items.length);
 }
-
-const textOf = (order: Order): OrderText =>
-  Object.fromEntries(LISTED_FIELDS.map((name) => [name, writtenForm(order[name])])) as OrderText; // of every field
-
-const writtenForm = (value: unknown): unknown =>
-  value instanceof Date ? value.toISOString() : typeof value === 'boolean' ? value : value?.toString();

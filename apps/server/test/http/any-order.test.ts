@@ -3,10 +3,11 @@ import {
   definitionOf,
   LISTED_FIELDS,
   type Order,
+  orderTextOf,
   requestedValuesOf,
   SERVICE_ORIGIN,
 } from '@petstore/domain';
-import { anyOrders, orderTextOf } from '@petstore/testing/any-order';
+import { anyOrders } from '@petstore/testing/any-order';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EventsInMemory } from '../../src/testing/events-in-memory.ts';
