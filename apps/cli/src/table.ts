@@ -5,15 +5,15 @@ import { describeMoment, describeTime } from './relative-time.ts';
 type Cell = string | number | bigint | boolean | Date | null;
 
 interface TableOptions {
-  /** The column that gets the rest of the terminal's width, and is cut there. */
-  readonly flexible?: string;
+  /** The columns that share the rest of the terminal's width, and are cut there. @default none */
+  readonly flexible?: readonly string[];
   /** Whether the names of the columns are printed above the rows. @default true */
   readonly hasHead?: boolean;
 }
 
 const GAP = '  ';
-/** The minimum width of the flexible column. */
-const WIDTH_MIN = 8;
+/** At least an ellipsis is left of a flexible column. */
+const WIDTH_MIN = 1;
 
 /**
  * Prints rows under the names of their properties. On a terminal, columns are aligned, and times are relative to now.
@@ -22,7 +22,7 @@ const WIDTH_MIN = 8;
 export async function writeTable(
   output: Output,
   rows: readonly Readonly<Record<string, Cell>>[],
-  { flexible, hasHead = true }: TableOptions = {},
+  { flexible = [], hasHead = true }: TableOptions = {},
 ): Promise<void> {
   const { columns } = output;
   const names = Object.keys(rows[0] ?? {});
@@ -31,11 +31,10 @@ export async function writeTable(
   const lines = hasHead ? [head, ...cells] : cells;
   if (columns === undefined) return output.write(lines.map((line) => `${line.join('\t')}\n`).join(''));
   const { default: widthOf } = await import('string-width');
-  const widths = head.map((title, i) => cells.reduce((max, row) => Math.max(max, widthOf(row[i] ?? '')), title.length));
-  const excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - columns;
+  const whole = head.map((title, i) => cells.reduce((max, row) => Math.max(max, widthOf(row[i] ?? '')), title.length));
+  const widths = fitWidths(whole, (i) => flexible.includes(names[i] ?? ''), columns);
   const format = names.map((name, i) => {
-    const { [i]: whole = 0 } = widths;
-    const width = name === flexible ? Math.min(whole, Math.max(WIDTH_MIN, whole - excess)) : whole;
+    const { [i]: width = 0 } = widths;
     const isRight = rows.some((row) => ['number', 'bigint'].includes(typeof row[name]));
     return (cell: string): string => {
       const shown = cut(cell, width, widthOf);
@@ -53,6 +52,15 @@ export async function writeTable(
     )
     .join('');
   await output.write(text);
+}
+
+/** Narrows the widest of the flexible columns until a line fits the terminal, or nothing more can be taken from them. */
+function fitWidths(widths: readonly number[], isFlexible: (column: number) => boolean, columns: number) {
+  for (let max = columns; ; max--) {
+    const fitted = widths.map((width, i) => (isFlexible(i) ? Math.min(width, max) : width));
+    const length = fitted.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+    if (length <= columns || max <= WIDTH_MIN) return fitted;
+  }
 }
 
 /** Cuts a text to a width in columns of a terminal. East Asian characters and emojis take two. */

@@ -143,13 +143,13 @@ const ROWS = [
 ];
 
 test('for a program times and numbers are whole, under the names of the properties, between tabs', async () => {
-  expect(await written(undefined, (output) => writeTable(output, ROWS, { flexible: 'name' }))).toBe(
+  expect(await written(undefined, (output) => writeTable(output, ROWS, { flexible: ['name'] }))).toBe(
     `id\tname\tlastUsedAt\tused\n1\ta long name\t${lastUsedAt.toISOString()}\t1234\n9223372036854775807\t-\t-\t-\n`,
   );
 });
 
 test('a terminal that is too narrow shortens one of the columns', async () => {
-  expect(await written(51, (output) => writeTable(output, ROWS, { flexible: 'name' }))).toBe(
+  expect(await written(51, (output) => writeTable(output, ROWS, { flexible: ['name'] }))).toBe(
     `                 ID  NAME       LAST USED AT   USED
                   1  a long n…  1h ago        1,234
 9223372036854775807  -          -                 -
@@ -159,7 +159,7 @@ test('a terminal that is too narrow shortens one of the columns', async () => {
 
 test('a long table is aligned to its end, and a character of two columns is not cut', async () => {
   const rows = Array.from({ length: 11_000 }, (_, id) => ({ id, name: id < 10_999 ? '猫猫' : 'a cat' }));
-  const lines = (await written(80, (output) => writeTable(output, rows, { flexible: 'name' }))).split('\n');
+  const lines = (await written(80, (output) => writeTable(output, rows, { flexible: ['name'] }))).split('\n');
   expect(lines.length).toBe(11_002);
   expect([lines[0], lines[1], lines.at(-2)]).toEqual(['    ID  NAME', '     0  猫猫', '10,999  a cat']);
 });
@@ -171,7 +171,7 @@ test('rows that come later have no head', async () => {
 
 test('no text controls the terminal, and none is cut within a character', async () => {
   const row = { name: 'a\u001b[31mb\n', other: '🐈🐈🐈🐈🐈🐈' };
-  const write = (output: Output) => writeTable(output, [row], { flexible: 'other' });
+  const write = (output: Output) => writeTable(output, [row], { flexible: ['other'] });
   expect(await written(19, write)).toBe('NAME      OTHER\na?[31mb?  🐈🐈🐈🐈…\n');
   expect(await written(undefined, write)).toBe('name\tother\na?[31mb?\t🐈🐈🐈🐈🐈🐈\n');
   const fields = await written(80, (output) => writeFields(output, { name: row.name, expiresAt: null }));

@@ -33,7 +33,7 @@ export const addAuditCommand = (program: Command, { withSession, output }: Comma
       await writeTable(
         output,
         entries.map((entry) => rowOf(entry, output.columns === undefined)),
-        { flexible: 'actor' },
+        { flexible: ['actor'] },
       );
     });
 

@@ -134,7 +134,9 @@ async function listKeys({ withSession, output }: CommandContext, { json }: JsonF
   const keys = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
   if (json) return output.writeJson(keys.map(keyRow));
   if (keys.length === 0) return output.message('No keys. Create one with "petstore keys create".');
-  await writeTable(output, output.columns === undefined ? keys.map(keyRow) : keys.map(shortRow), { flexible: 'name' });
+  await writeTable(output, output.columns === undefined ? keys.map(keyRow) : keys.map(shortRow), {
+    flexible: ['name'],
+  });
 }
 
 const changeKey = (

@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { type ActorFlag, actorOption, integerParser, type JsonFlag } from '../arguments.ts';
 import type { CommandContext } from '../context.ts';
 import { addExportOptions, addImportOptions, type ExportFlags, type ImportFlags } from '../files/options.ts';
-import { FIELDS_IN_WORDS } from '../files/order-fields.ts';
+import { FIELDS_IN_WORDS, FLEXIBLE_FIELDS } from '../files/order-fields.ts';
 import { writeTable } from '../table.ts';
 
 interface GenerateFlags extends ActorFlag {
@@ -96,7 +96,7 @@ async function listOrders(context: CommandContext, { status, json }: ListFlags):
     for await (const orders of list(session)) {
       if (orders.length === 0) continue;
       const rows = orders.map((order) => orderRow(order, output.columns !== undefined));
-      await writeTable(output, rows, { hasHead });
+      await writeTable(output, rows, { flexible: FLEXIBLE_FIELDS, hasHead });
       hasHead = false;
     }
     if (hasHead) output.message(status === undefined ? 'No orders.' : `No ${status} orders.`);

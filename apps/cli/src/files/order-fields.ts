@@ -1,4 +1,5 @@
 import {
+  definitionOf,
   describeValueOf,
   type FieldDefinition,
   type FieldKind,
@@ -39,6 +40,8 @@ interface FileKind {
   readonly toCsv: (text: string, what: string) => string;
   /** A cell of a table. */
   readonly toCell: (text: string, isForPerson: boolean) => string | number | bigint;
+  /** Whether a terminal that is too narrow may cut the cell. */
+  readonly isFlexible?: true;
 }
 
 const same = (text: string): string => text;
@@ -83,8 +86,18 @@ export const FILE_KINDS: Readonly<Record<FieldKind, FileKind>> = {
     toCsv: textToCsv,
     toCell: same,
   },
-  text: { parse: same, expected: describeValueOf, toJson: textToJson, toCsv: textToCsv, toCell: same },
+  text: {
+    parse: same,
+    expected: describeValueOf,
+    toJson: textToJson,
+    toCsv: textToCsv,
+    toCell: same,
+    isFlexible: true,
+  },
 };
+
+/** The columns of a table that a terminal that is too narrow may cut. */
+export const FLEXIBLE_FIELDS = LISTED_FIELDS.filter((name) => FILE_KINDS[definitionOf(name).kind].isFlexible);
 
 /** Reads a value that the field may have. @returns `undefined` if the text is none */
 export function parseValueOf(definition: FieldDefinition, text: string): unknown {
