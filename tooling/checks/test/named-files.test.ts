@@ -31,6 +31,7 @@ const NAMES_OF_OTHERS = [
   'UseNumber', // Go
   'connectionTimeout', // Fastify
   'frameworkErrors', // Fastify
+  'httpLink', // tRPC
   'idsAsStrings',
   'minimumReleaseAgeExclude', // pnpm
   'requestInterceptor', // Swagger UI
