@@ -84,14 +84,14 @@ describe('over tRPC', () => {
 });
 
 describe('over REST', () => {
-  test("an order has v1's fields and its status, ids as strings, an unknown date left out", async () => {
+  test("an order has v1's fields, its status and its times, ids as strings, an unknown time left out", async () => {
     const { text } = await get();
     expect(text).toBe(
-      '{"orders":[{"id":"-9223372036854775808","petId":"9223372036854775807","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":false,"status":"pending"},' +
-        '{"id":"2","petId":"7","quantity":2,"complete":false,"status":"shipped"},' +
-        '{"id":"3","petId":"7","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":true,"status":"shipped"},' +
-        '{"id":"4","petId":"7","quantity":2,"complete":false,"status":"cancelled"},' +
-        '{"id":"9223372036854775807","petId":"7","quantity":2,"complete":false,"status":"pending"}],"next":null}',
+      '{"orders":[{"id":"-9223372036854775808","petId":"9223372036854775807","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":false,"status":"pending","placedAt":"2026-11-01T08:00:00.000Z"},' +
+        '{"id":"2","petId":"7","quantity":2,"complete":false,"status":"shipped","placedAt":"2026-11-01T08:00:00.000Z","shippedAt":"2026-11-02T08:00:00.000Z"},' +
+        '{"id":"3","petId":"7","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":true,"status":"shipped","placedAt":"2026-11-01T08:00:00.000Z","shippedAt":"2026-11-02T08:00:00.000Z","completedAt":"2026-11-03T08:00:00.000Z"},' +
+        '{"id":"4","petId":"7","quantity":2,"complete":false,"status":"cancelled","placedAt":"2026-11-01T08:00:00.000Z","cancelledAt":"2026-11-04T08:00:00.000Z"},' +
+        '{"id":"9223372036854775807","petId":"7","quantity":2,"complete":false,"status":"pending","placedAt":"2026-11-01T08:00:00.000Z"}],"next":null}',
     );
   });
 
@@ -262,7 +262,7 @@ describe('changes of orders to poll', () => {
     const order = `"id":"${PLACED.id}","petId":"7","quantity":2,"shipDate":"2026-12-01T09:30:00.000Z","complete":false`;
     expect(await get('after=2')).toBe(
       `{"events":[{"id":"3","type":"order.cancelled","orderId":"${PLACED.id}","at":"${api.clock().toISOString()}",` +
-        `"order":{${order},"status":"cancelled"}}],"nextAfter":"3"}`,
+        `"order":{${order},"status":"cancelled","placedAt":"2026-11-01T08:00:00.000Z","cancelledAt":"2026-11-20T12:00:00.000Z"}}],"nextAfter":"3"}`,
     );
     expect(JSON.parse(await get('after=0&limit=2'))).toMatchObject({
       events: [{ id: '1' }, { id: '2' }],

@@ -75,7 +75,7 @@ describe('orders.get', () => {
     await api.importOrders(completedOrder(INT64_MIN + 7n));
     expect(await api.callRest('getOrder', { orderId: `${INT64_MIN + 7n}` })).toEqual({
       type: 'json',
-      text: '{"id":"-9223372036854775801","petId":"7","quantity":2,"complete":true,"status":"shipped"}',
+      text: '{"id":"-9223372036854775801","petId":"7","quantity":2,"complete":true,"status":"shipped","placedAt":"2026-11-01T08:00:00.000Z","shippedAt":"2026-11-02T08:00:00.000Z","completedAt":"2026-11-03T08:00:00.000Z"}',
     });
   });
 

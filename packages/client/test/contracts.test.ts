@@ -58,6 +58,10 @@ test('v2 promises the fields of an order, and takes its filters by their types',
     shipDate?: string;
     complete: boolean;
     status: 'pending' | 'shipped' | 'cancelled';
+    placedAt: string;
+    shippedAt?: string;
+    completedAt?: string;
+    cancelledAt?: string;
   }>();
   expectTypeOf<OrderFilter>().toEqualTypeOf<{
     status?: 'pending' | 'shipped' | 'cancelled';

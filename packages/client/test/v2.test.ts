@@ -45,9 +45,10 @@ const clientOf = (baseUrl: string, maxRetries = 0) =>
 const idsOf = async (filter?: OrderFilter) =>
   (await clientOf(service.origin).listOrders(filter).toArray()).map(({ id }) => id);
 
-test('orders come with their status, ids being exact over all 64 bits', async () => {
+test('orders come with their status and their times, ids being exact over all 64 bits', async () => {
   const [first, second] = await clientOf(`${service.origin}/v1`).listOrders().toArray();
-  expect(first).toEqual({ id: INT64_MIN, petId: 7n, quantity: 2, complete: false, status: 'pending' });
+  const placedAt = PLACED_AT.toISOString();
+  expect(first).toEqual({ id: INT64_MIN, petId: 7n, quantity: 2, complete: false, status: 'pending', placedAt });
   expect(second).toEqual({
     id: 2n,
     petId: 7n,
@@ -55,6 +56,9 @@ test('orders come with their status, ids being exact over all 64 bits', async ()
     shipDate: SHIP_DATE.toISOString(),
     complete: true,
     status: 'shipped',
+    placedAt,
+    shippedAt: placedAt,
+    completedAt: placedAt,
   });
 });
 
@@ -127,6 +131,7 @@ test('one order is read by its id, and cancelled as in v1', async () => {
     quantity: 2,
     complete: false,
     status: 'pending',
+    placedAt: PLACED_AT.toISOString(),
   });
   await v2.cancelOrder({ orderId: INT64_MIN });
   expect(await v2.getOrder({ orderId: INT64_MIN })).toMatchObject({ status: 'cancelled' });

@@ -28,6 +28,26 @@ export interface components {
        * @enum {string}
        */
       status: 'pending' | 'shipped' | 'cancelled';
+      /**
+       * Format: date-time
+       * @description When the order was placed, in UTC with milliseconds.
+       */
+      placedAt: string;
+      /**
+       * Format: date-time
+       * @description When the order was shipped, in UTC with milliseconds. Omitted if it is not known.
+       */
+      shippedAt?: string;
+      /**
+       * Format: date-time
+       * @description When the order was fulfilled, in UTC with milliseconds. Omitted if it is not known.
+       */
+      completedAt?: string;
+      /**
+       * Format: date-time
+       * @description When the order was cancelled, in UTC with milliseconds. Omitted if it is not known.
+       */
+      cancelledAt?: string;
     };
     /** @description Changes of orders, and the position to continue from. */
     OrderEvents: {

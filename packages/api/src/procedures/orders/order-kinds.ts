@@ -37,8 +37,8 @@ export const OUTPUT_KINDS = {
       .min(min)
       .max(max)
       .meta({ description: `${description}, ${min} to ${max}.` }),
-  instant: (_: Of<'instant'>, description: string) =>
-    timeAsText(`${description}, in UTC with milliseconds. Omitted if it is not known.`),
+  instant: ({ optional }: Of<'instant'>, description: string) =>
+    timeAsText(`${description}, in UTC with milliseconds.${optional ? ' Omitted if it is not known.' : ''}`),
   boolean: (_: Of<'boolean'>, description: string) => z.boolean().meta({ description }),
   /** Or a status that only a newer release knows. */
   status: (_: Of<'status'>, description: string) => oneOf(ORDER_STATUSES, description),

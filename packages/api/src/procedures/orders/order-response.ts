@@ -1,4 +1,4 @@
-import { type ListedField, ORDER_FIELDS } from '@petstore/domain';
+import { type ListedField, ORDER_FIELDS, type OrderField } from '@petstore/domain';
 import { z } from 'zod';
 import { int64 } from '../../int64.ts';
 import { OUTPUT_KINDS } from './order-kinds.ts';
@@ -10,7 +10,11 @@ const ABOUT = {
   shipDate: 'Expected or actual ship date',
   complete: 'Whether the order has been fulfilled.',
   status: 'The state of the order. `complete` is a fact about a shipped order, not a state.',
-} as const satisfies Record<ListedField, string>;
+  placedAt: 'When the order was placed',
+  shippedAt: 'When the order was shipped',
+  completedAt: 'When the order was fulfilled',
+  cancelledAt: 'When the order was cancelled',
+} as const satisfies Record<OrderField, string>;
 
 /** An order in v2 over REST. The compiler asks for every field. */
 export const OrderV2Response = z
@@ -21,7 +25,11 @@ export const OrderV2Response = z
     shipDate: OUTPUT_KINDS.instant(ORDER_FIELDS.shipDate, ABOUT.shipDate).optional(),
     complete: OUTPUT_KINDS.boolean(ORDER_FIELDS.complete, ABOUT.complete),
     status: OUTPUT_KINDS.status(ORDER_FIELDS.status, ABOUT.status),
-  } satisfies Record<ListedField, z.ZodType>)
+    placedAt: OUTPUT_KINDS.instant(ORDER_FIELDS.placedAt, ABOUT.placedAt),
+    shippedAt: OUTPUT_KINDS.instant(ORDER_FIELDS.shippedAt, ABOUT.shippedAt).optional(),
+    completedAt: OUTPUT_KINDS.instant(ORDER_FIELDS.completedAt, ABOUT.completedAt).optional(),
+    cancelledAt: OUTPUT_KINDS.instant(ORDER_FIELDS.cancelledAt, ABOUT.cancelledAt).optional(),
+  } satisfies Record<OrderField, z.ZodType>)
   .meta({ id: 'OrderV2', description: 'An order placed in the store.' });
 
 /** The fields of an order in v1, which are those of the specification. */
