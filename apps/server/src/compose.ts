@@ -164,6 +164,7 @@ export async function startServer(
     reference: createReference({
       documentOf: (version) => JSON.parse(renderDocument(version, settings, publicUrl).json),
     }),
+    siteUrl: settings.publicBaseUrl?.replace(/\/v1$/, '') ?? '',
     renderSecurityText: () => renderSecurityText(settings, clock()),
     isStorageAvailable: () => storage.isAvailable,
     bounds: { maxConnections: connectionsMax(DEFAULT_BOUNDS.maxConnections) },

@@ -62,6 +62,8 @@ export interface AppOptions {
   readonly renderDocument: (version: ApiVersion) => RenderedDocument;
   /** The pages below `/docs`. */
   readonly reference: Reference;
+  /** What callers put before `/docs`, such as `https://api.shop.example`; empty: whatever they sent their request to. */
+  readonly siteUrl: string;
   /** Renders `/.well-known/security.txt` of the present day; `undefined` if that path does not exist. */
   readonly renderSecurityText: () => string | undefined;
   /** Whether PostgreSQL was reached at the last check. If it was not, requests without a known key get 503. */

@@ -49,7 +49,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   const app = createFastify(options, bounds, connections, isTrustedProxy);
 
   app.register(connections.plugin);
-  app.register(responses, { metrics });
+  app.register(responses, options);
   app.register(observe, options);
   app.register(cors, options);
   const admissionOptions = { ...options, requestsInFlight };

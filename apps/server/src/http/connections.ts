@@ -9,10 +9,10 @@ import { addressSubject, networkOf, type TrustFunction } from './address.ts';
 import type { AppOptions, HttpBounds } from './app-options.ts';
 import { KeyedSemaphore } from './concurrency.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
-import { DEFAULT_HEADERS, refusalOf } from './responses.ts';
+import { DEFAULT_HEADERS, helpLinksOf, refusalOf } from './responses.ts';
 
 export interface ConnectionsOptions
-  extends Pick<AppOptions, 'limiter' | 'metrics' | 'logger' | 'accessLogLevel' | 'newRequestId'> {
+  extends Pick<AppOptions, 'limiter' | 'metrics' | 'logger' | 'accessLogLevel' | 'newRequestId' | 'siteUrl'> {
   readonly bounds: HttpBounds;
   /** A trusted proxy serves many clients, so the maximum of connections from one address does not apply to it. */
   readonly isTrustedProxy: TrustFunction;
@@ -58,6 +58,7 @@ const READER_LOOKS = 8;
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
+  readonly #helpLinks: ReturnType<typeof helpLinksOf>;
   readonly #open = new Map<Socket, Connection>();
   readonly #ofAddresses = new KeyedSemaphore();
   /** Requests that wait behind another one of their connection. */
@@ -66,6 +67,7 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
+    this.#helpLinks = helpLinksOf(options.siteUrl);
   }
 
   /** The number of open connections. */
@@ -271,6 +273,7 @@ export class Connections {
       date: new Date().toUTCString(),
       ...DEFAULT_HEADERS,
       'x-request-id': requestId,
+      link: this.#helpLinks[code],
       ...limitHeaders,
       'content-type': 'application/json',
       'content-length': body.length,

@@ -11,6 +11,7 @@ import { StorageUnavailableError } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
 import type { HttpMetrics } from '../operations/metrics.ts';
+import type { AppOptions } from './app-options.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
 
 declare module 'fastify' {
@@ -45,30 +46,47 @@ const CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'invalid_request',
 };
 
+/** The Link (RFC 8288) from each error to its page. @param siteUrl of {@link AppOptions} */
+export const helpLinksOf = (siteUrl: string): Readonly<Record<ErrorCode, string>> =>
+  Object.fromEntries(
+    Object.keys(ERROR_CATALOGUE).map((code) => [code, `<${siteUrl}/docs/errors/${code}>; rel="help"`]),
+  ) as Record<ErrorCode, string>; // all of them
+
 /** Begins every response with its headers, and responds to every error that is thrown with the documented Error object. */
-export const responses = fp<{ readonly metrics: HttpMetrics }>(
-  async (app, { metrics }) => {
+export const responses = fp<Pick<AppOptions, 'metrics' | 'siteUrl'>>(
+  async (app, { metrics, siteUrl }) => {
+    const helpLinks = helpLinksOf(siteUrl);
     app.decorateRequest('errorCode', undefined);
     app.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id).headers(DEFAULT_HEADERS);
       done();
     });
-    app.setErrorHandler(errorHandler(metrics, ({ body }) => body));
+    app.setErrorHandler(
+      errorHandler(metrics, (response) => ({
+        ...response,
+        headers: { ...response.headers, link: helpLinks[response.code] },
+      })),
+    );
   },
   { name: 'responses' },
 );
 
-/** @param format makes the JSON body of the response */
-export function errorHandler(metrics: HttpMetrics, format: (response: ErrorResponse, error: ApiError) => string) {
-  const respond = (error: ApiError) => {
-    const response = toErrorResponse(error);
-    return { ...response, body: format(response, error) };
-  };
+/** @param format gives the response what differs between REST and tRPC */
+export function errorHandler(
+  metrics: HttpMetrics,
+  format: (response: ErrorResponse, error: ApiError) => ErrorResponse,
+) {
+  const respond = (error: ApiError) => format(toErrorResponse(error), error);
   const refusals = new Map(Object.values(REFUSALS).map((error) => [error, respond(error)]));
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const apiError = reportError(request, refusalByFastify(error, request) ?? error, metrics);
     const { status, headers, body } = refusals.get(apiError) ?? respond(apiError);
-    for (const name in headers) if (!reply.hasHeader(name)) reply.header(name, headers[name]);
+    for (const name in headers) {
+      const before = reply.getHeader(name);
+      if (before === undefined) reply.header(name, headers[name]);
+      // A deprecated operation has links of its own.
+      else if (name === 'link') reply.header(name, `${before}, ${headers[name]}`);
+    }
     sendJson(reply.code(status), body);
   };
 }

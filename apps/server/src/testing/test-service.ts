@@ -51,6 +51,7 @@ export function createTestService({ orders = [], now = () => new Date(), plan }:
     metrics: NO_METRICS,
     renderDocument: (version) => renderDocument(version, { petsSunsetAt: PETS_SUNSET_AT }),
     reference: { respond: async () => undefined },
+    siteUrl: '',
     renderSecurityText: () => undefined,
     isStorageAvailable: () => true,
     monotonicNowMs,

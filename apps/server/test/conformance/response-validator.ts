@@ -106,7 +106,7 @@ export interface Exchanged {
   readonly meantFor?: string;
 }
 
-/** Fields of HTTP and CORS, which belong to no operation. */
+/** Fields that belong to no operation: those of HTTP and CORS, and the link of an error to its page. */
 const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -123,7 +123,11 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'access-control-allow-methods',
   'access-control-allow-headers',
   'access-control-max-age',
+  'link',
 ]);
+
+/** The links of a response besides that to the page of its error, which no document describes. */
+const withoutHelp = (link = ''): string | undefined => link.replace(/(?:^|, )<[^>]*>; rel="help"$/, '') || undefined;
 
 /** Paths of the API that are no operations: its documents. */
 const DOCUMENT = /^\/openapi\.(json|yaml)$/;
@@ -235,7 +239,7 @@ export class ResponseValidator {
     const known = new Set(TRANSPORT_HEADERS);
     for (const [name, { required = false, schema }] of Object.entries(documented)) {
       const field = name.toLowerCase();
-      const text = headers[field];
+      const text = field === 'link' ? withoutHelp(headers[field]) : headers[field];
       known.add(field);
       if (text === undefined) {
         if (required) wrong.push(`the header ${name} is missing`);

@@ -2,6 +2,7 @@ import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
 import { StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
+import { refusalOf } from '../../src/http/responses.ts';
 import { createKey, placeOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { sendOne } from './support/raw-http.ts';
@@ -126,6 +127,55 @@ describe.concurrent('every failure is an Error object with rate limit headers', 
       operation: 'cancelOrder',
       err: { message: SECRET, stack: expect.stringContaining('errors.test') },
     });
+  });
+});
+
+describe('an error leads to its page', () => {
+  const codes = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // its own keys
+  const raised = (code: ErrorCode) => `/raised/${code}`;
+  /** Raises each error, whatever it takes otherwise. */
+  const options: TestAppOptions = {
+    isOfThisRelease: false,
+    extend(app) {
+      for (const code of codes) {
+        app.get(raised(code), () => {
+          throw refusalOf(code);
+        });
+      }
+    },
+  };
+
+  test('each of the catalogue, by a link relative to where it came from', async () => {
+    await using app = await startTestApp(options);
+    for (const code of codes) {
+      const { headers } = await expectError(await app.fetch(raised(code), { key: null }), code);
+      expect(headers['link']).toBe(`</docs/errors/${code}>; rel="help"`);
+      const page = await app.fetch(`/docs/errors/${code}`, { key: null, headers: { accept: 'text/html' } });
+      expect([page.status, page.headers.get('content-type')], code).toEqual([200, 'text/html; charset=utf-8']);
+      expect(await page.text(), code).toMatch(new RegExp(`<h1[^>]*>.*${code}.*</h1>`));
+    }
+  });
+
+  test('at the public address where that is set', async () => {
+    await using app = await startTestApp({ siteUrl: 'https://api.shop.example/pets' });
+    const link = (code: ErrorCode) => `<https://api.shop.example/pets/docs/errors/${code}>; rel="help"`;
+    expect((await app.fetch('/v1/store/orders', { key: null })).headers.get('link')).toBe(link('missing_api_key'));
+    expect((await sendOne('HELLO\r\n\r\n', app)).headers['link']).toBe(link('invalid_request'));
+  });
+
+  test('beside the links of a deprecated operation, and with HEAD', async () => {
+    await using app = await startTestApp();
+    for (const method of ['GET', 'HEAD']) {
+      const links = (await app.fetch('/v1/pets/404', { method })).headers.get('link');
+      expect(links).toMatch(/rel="deprecation".*, <.*rel="sunset".*, <\/docs\/errors\/pet_not_found>; rel="help"$/);
+    }
+  });
+
+  test('over REST alone: neither a success nor tRPC has such a link', async () => {
+    await using app = await startTestApp();
+    expect((await app.fetch('/v1/store/orders')).headers.has('link')).toBe(false);
+    expect((await cancelOrder.trpc(app, 404n, {})).headers.has('link')).toBe(false);
+    expect((await app.fetch('/trpc/unknown')).headers.has('link')).toBe(false);
   });
 });
 

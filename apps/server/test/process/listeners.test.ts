@@ -34,6 +34,11 @@ describe('with HOST and a SECURITY_CONTACT', () => {
     await expect(fetch(onHost(`${adminUrl}/readyz`, ANOTHER))).rejects.toThrow('fetch failed');
   });
 
+  test('an error leads to its page below PUBLIC_BASE_URL, without the version', async () => {
+    const { headers } = await fetch(`${await started.server.url()}/v1/store/orders`);
+    expect(headers.get('link')).toBe('<https://api.shop.example/x/docs/errors/missing_api_key>; rel="help"');
+  });
+
   test('/.well-known/security.txt names the contact without a key, for a year', async () => {
     const response = await fetch(`${await started.server.url()}/.well-known/security.txt`);
     expect(response.status).toBe(200);

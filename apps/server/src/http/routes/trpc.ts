@@ -38,7 +38,7 @@ const IS_PLAIN = /^(?:identity)?$/i;
 export const trpc = fp<TrpcOptions>(
   async (app, options) => {
     const { services, metrics, longLists, waitingCalls } = options;
-    app.setErrorHandler(errorHandler(metrics, (_response, error) => toTrpcEnvelope(error)));
+    app.setErrorHandler(errorHandler(metrics, (response, error) => ({ ...response, body: toTrpcEnvelope(error) })));
     app.setNotFoundHandler(refuseUnknownPath);
     const deprecated = deprecatedUnder(app.prefix, services.petsSunsetAt);
     app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => done(null, body));

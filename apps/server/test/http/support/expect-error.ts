@@ -22,6 +22,7 @@ export async function expectError(response: Response | RawResponse, code: ErrorC
     'x-request-id': expect.stringMatching(/^[A-Za-z0-9_-]{1,64}$/),
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
+    link: expect.stringMatching(new RegExp(`(?:^|, )<[^>]*/docs/errors/${code}>; rel="help"$`)),
   });
   return raw;
 }

@@ -30,7 +30,7 @@ import { createKey, createServerDatabase, KEYS } from '../../support/database.ts
 export const PETS_SUNSET_AT = new Date('2999-06-30T00:00:00.000Z');
 
 export interface TestAppOptions
-  extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable'>> {
+  extends Partial<Pick<AppOptions, 'bounds' | 'corsOrigins' | 'trustedProxies' | 'isStorageAvailable' | 'siteUrl'>> {
   /** Whether responses are as the document of this release says. @default true */
   readonly isOfThisRelease?: boolean;
   readonly decisions?: Pick<HttpMetrics, 'countDecision' | 'countRemembered'>;
@@ -141,6 +141,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     reference: createReference({
       documentOf: (version) => JSON.parse(renderDocument(version, { petsSunsetAt }, origin).json),
     }),
+    siteUrl: options.siteUrl ?? '',
     renderSecurityText: () => undefined,
     isStorageAvailable: options.isStorageAvailable ?? (() => true),
     monotonicNowMs,
