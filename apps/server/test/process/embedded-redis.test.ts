@@ -9,13 +9,7 @@ import { PATIENTLY } from '@petstore/testing';
 import { findRedis } from '@petstore/testing/find-executable';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { createServerDatabase } from '../support/database.ts';
-import {
-  isRunning,
-  listOrderIds,
-  SpawnedServer,
-  useDataFolder,
-  useStartedDataFolder,
-} from '../support/spawned-server.ts';
+import { bearer, isRunning, SpawnedServer, useDataFolder, useStartedDataFolder } from '../support/spawned-server.ts';
 
 const CLI = join(import.meta.dirname, '../../../cli/src/main.js');
 
@@ -54,64 +48,65 @@ async function petstore(args: readonly string[], settings: Record<string, string
   return { code, printed: output === '' ? undefined : JSON.parse(output), messages };
 }
 
-/** Lists the orders as one request, and counts the requests that its key has made today as the command line sees them. */
+/** Lists the orders as one request, and counts the requests that its key has made today. */
 async function request(server: SpawnedServer): Promise<number> {
-  const key = (await server.demoKeys()).get('free') ?? '';
-  await listOrderIds(await server.url(), key);
-  const { code, printed, messages } = await petstore(['limits', 'show', key.split('_')[2] ?? '']);
-  expect(code, messages).toBe(0);
-  return (printed as { day: { used: number } }).day.used; // as documented
+  const key = (await server.demoKeys()).get('free');
+  const { status, headers } = await fetch(`${await server.url()}/v1/store/orders`, { headers: bearer(key) });
+  expect(status).toBe(200);
+  const [limit, remaining] = [/"day";q=(\d+)/, /"day";r=(\d+)/].map(
+    (pattern, i) => pattern.exec(headers.get(i === 0 ? 'ratelimit-policy' : 'ratelimit') ?? '')?.[1],
+  );
+  return Number(limit) - Number(remaining);
 }
 
-describe('a server with the embedded database, on a machine with Redis', () => {
-  test('counts there with the command line, and ends it with itself; the counts stay', async () => {
-    await using first = new SpawnedServer(folder, environment);
-    const url = await first.url();
-    expect(first.stdout).toContain(`  Limits    this machine's Redis, for evaluation only, in ${folder}\n`);
-    expect(url).toMatch(/^http/);
-    expect((await first.readiness()).report).toMatchObject({ limits: 'redis' });
-    expect(await request(first)).toBe(1);
-    expect(await petstore(['bans', 'list'])).toMatchObject({ code: 0, printed: [] });
+test('the servers of a data folder, one after the other, count in a Redis of its own', async () => {
+  {
+    await using server = new SpawnedServer(folder, environment);
+    await server.url();
+    expect(server.stdout).toContain(`  Limits    this machine's Redis, for evaluation only, in ${folder}\n`);
+    expect((await server.readiness()).report).toMatchObject({ limits: 'redis' });
     expect(statSync(join(socket, '..')).mode & 0o777).toBe(0o700);
-    const redis = await pidOf(socket);
-    const { code, afterMs } = await first.stop();
-    expect(code, first.stderr).toBe(0);
+    expect(await request(server)).toBe(1);
+    // The command line finds the counts, but not with a database that is not the server's.
+    const keyId = (await server.demoKeys()).get('free')?.split('_')[2] ?? '';
+    expect(await petstore(['limits', 'show', keyId])).toMatchObject({ code: 0, printed: { day: { used: 1 } } });
+    await using other = await createServerDatabase();
+    const { code, messages } = await petstore(['bans', 'list'], { DATABASE_URL: other.url });
+    expect({ code, messages }).toEqual({ code: 1, messages: expect.stringMatching(/no Redis/) });
+    // Its Redis is killed: the server counts by itself, and does not start another.
+    await sleep(1_500); // Redis writes once a second
+    process.kill(await pidOf(socket), 'SIGKILL');
+    await server.said(/"msg":"Redis is unavailable: limits are counted in this process"/);
+    await request(server);
+    expect((await server.readiness()).status).toBe(200);
+    expect((await server.stop()).code, server.stderr).toBe(0);
+  }
+  expect(existsSync(socket), 'the socket of the Redis that was killed').toBe(true);
+  const killed = new SpawnedServer(folder, environment);
+  expect(await request(killed)).toBe(2); // those that were written
+  const redis = await pidOf(socket);
+  await killed.stop('SIGKILL');
+  expect(isRunning(redis)).toBe(true);
+  {
+    await using next = new SpawnedServer(folder, environment);
+    expect(await request(next)).toBe(3);
+    expect(await pidOf(socket), 'it is taken over').toBe(redis);
+    const { code, afterMs } = await next.stop();
+    expect(code, next.stderr).toBe(0);
     expect(afterMs).toBeLessThan(10_000);
-    expect(isRunning(redis)).toBe(false);
-    await using next = new SpawnedServer(folder, environment);
-    expect(await request(next)).toBe(2);
-  });
-
-  test('leaves it when it is killed; the next one takes it over, and ends it with itself', async () => {
-    const first = new SpawnedServer(folder, environment);
-    expect(await request(first)).toBe(1);
-    const redis = await pidOf(socket);
-    await first.stop('SIGKILL');
-    expect(isRunning(redis)).toBe(true);
-    await using next = new SpawnedServer(folder, environment);
-    expect(await request(next)).toBe(2);
-    expect(await pidOf(socket)).toBe(redis);
-    expect((await next.stop()).code, next.stderr).toBe(0);
     await vi.waitUntil(() => !isRunning(redis), PATIENTLY);
-  });
+  }
+  await using last = new SpawnedServer(folder, environment);
+  expect(await request(last)).toBe(4);
+  const hung = await pidOf(socket);
+  process.kill(hung, 'SIGSTOP');
+  const { code, afterMs } = await last.stop();
+  expect(code, last.stderr).toBe(0);
+  expect(afterMs).toBeLessThan(10_000);
+  expect(isRunning(hung)).toBe(false);
+});
 
-  test('counts in its process when that Redis is killed; the next one has the counts', async () => {
-    {
-      await using server = new SpawnedServer(folder, environment);
-      expect(await request(server)).toBe(1);
-      await sleep(1_500); // Redis writes once a second
-      process.kill(await pidOf(socket), 'SIGKILL');
-      await server.said(/"msg":"Redis is unavailable: limits are counted in this process"/);
-      const key = (await server.demoKeys()).get('free');
-      await listOrderIds(await server.url(), key);
-      expect((await server.readiness()).status).toBe(200);
-      expect((await server.stop()).code, server.stderr).toBe(0);
-    }
-    expect(existsSync(socket), 'the socket of the Redis that was killed').toBe(true);
-    await using next = new SpawnedServer(folder, environment);
-    expect(await request(next)).toBe(2);
-  });
-
+describe('a server with the embedded database, on a machine with Redis', () => {
   test('ends while Redis starts if it is told to, and leaves none', async () => {
     const script = `[ "$1" = --version ] || { echo "slow start: $$"; exec sleep 20; }; exec '${findRedis()}' "$@"`;
     const slow = writeProgram('redis-server', script);
@@ -124,17 +119,6 @@ describe('a server with the embedded database, on a machine with Redis', () => {
     expect(afterMs).toBeLessThan(10_000);
     expect(isRunning(pid)).toBe(false);
     expect(server.logLines("the machine's Redis cannot be run: limits are counted in this process")).toEqual([]);
-  });
-
-  test('ends with 0 in time also if that Redis hangs, and leaves none', async () => {
-    await using server = new SpawnedServer(folder, environment);
-    await server.url();
-    const redis = await pidOf(socket);
-    process.kill(redis, 'SIGSTOP');
-    const { code, afterMs } = await server.stop();
-    expect(code, server.stderr).toBe(0);
-    expect(afterMs).toBeLessThan(10_000);
-    expect(isRunning(redis)).toBe(false);
   });
 
   test('has its socket elsewhere if the path is too long for one, where the command line finds it', async () => {
@@ -161,16 +145,11 @@ describe('a server with the embedded database, on a machine with Redis', () => {
   });
 });
 
-test('a server with a DATABASE_URL runs no Redis, and a command with one finds none of another server on its data folder', async () => {
+test('a server with a DATABASE_URL runs no Redis', async () => {
   await using database = await createServerDatabase();
-  await using embedded = new SpawnedServer(folder, environment);
-  await embedded.url();
-  const ofDatabase = { DATABASE_URL: database.url };
   using other = useDataFolder();
-  await using server = new SpawnedServer(other.path, { ...environment, ...ofDatabase });
+  await using server = new SpawnedServer(other.path, { ...environment, DATABASE_URL: database.url });
   const [{ limits } = {}] = server.logLines(`listening on ${await server.url()}`);
   expect(limits).toMatch(/^in memory/);
   expect(existsSync(other.path)).toBe(false);
-  const { code, messages } = await petstore(['bans', 'list'], ofDatabase);
-  expect({ code, messages }).toEqual({ code: 1, messages: expect.stringMatching(/no Redis/) });
 });

@@ -1,7 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { openPersistence } from '@petstore/persistence';
-import { createTemporaryFolder, PATIENTLY, startPostgresServer, startRedisServer } from '@petstore/testing';
+import { PATIENTLY, startPostgresServer, startRedisServer } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createServerDatabase, importDemoOrders, KEYS } from '../support/database.ts';
@@ -60,18 +58,6 @@ test('a server that may not move a sequence to its table says so at the start, a
   await using owner = openPersistence({ databaseUrl: database.url });
   expect((await owner.sequences.align()).size).toBe(0); // as migrate does
   expect(await cancel()).not.toBe(503);
-});
-
-test('MikroORM is loaded after the start, before a request needs it', async () => {
-  using folder = createTemporaryFolder();
-  const list = join(folder.path, 'modules');
-  const hook = import.meta.resolve('@petstore/testing/list-loaded-modules');
-  await using started = await startServer({ NODE_OPTIONS: `--import=${hook}`, LOADED_MODULES: list });
-  await started.server.url(); // it listens
-  await vi.waitFor(() => expect(readFileSync(list, 'utf8')).toContain('@mikro-orm/postgresql'), PATIENTLY);
-  const loaded = readFileSync(list, 'utf8').split('\n');
-  const ofOrm = loaded.findIndex((url) => url.includes('/@mikro-orm/'));
-  expect(loaded.slice(ofOrm).filter((url) => url.includes('/apps/server/src/'))).toEqual([]);
 });
 
 describe('a schema that a newer release has migrated', () => {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { join } from 'node:path';
 import { openPersistence } from '@petstore/persistence';
 import { createTestDatabase, createTestRedis } from '@petstore/testing';
 import pg from 'pg';
@@ -68,34 +67,21 @@ describe('a port that is in use is reported in one line', () => {
 
 test('a host that is not of this machine is reported in one line', async () => {
   using folder = useDataFolder();
-  await using server = new SpawnedServer(folder.path, { HOST: '192.0.2.1' });
-  await expectRefusal(server, 1, /^petstore: 192\.0\.2\.1 is not an address of this machine\. Set HOST/);
-  await using linkLocal = new SpawnedServer(folder.path, { HOST: 'fe80::1' });
-  await expectRefusal(linkLocal, 1, /^petstore: fe80::1 is not an address of this machine\. Set HOST/);
+  await using server = new SpawnedServer(folder.path, { HOST: 'fe80::1' });
+  await expectRefusal(server, 1, /^petstore: fe80::1 is not an address of this machine\. Set HOST/);
   await using admin = new SpawnedServer(folder.path, { ADMIN_HOST: '192.0.2.1' });
   await expectRefusal(admin, 1, /^petstore: 192\.0\.2\.1 is not an address of this machine\. Set ADMIN_HOST/);
 });
 
-describe('a DATA_DIR that cannot be written to is reported in one line', () => {
-  test('because a file is in its place', async () => {
-    using folder = useDataFolder();
-    writeFileSync(folder.path, '');
-    await using server = new SpawnedServer(folder.path);
-    await expectRefusal(
-      server,
-      1,
-      /^petstore: The data folder .+ cannot be written to \(.+\)\. Set DATA_DIR to another\./,
-    );
-  });
-
-  test('because its parent is read-only', async () => {
-    using folder = useDataFolder();
-    mkdirSync(folder.path);
-    chmodSync(folder.path, 0o555); // read-only but for root, for whom /sys is
-    const closed = process.getuid?.() === 0 ? '/sys/petstore' : join(folder.path, 'data');
-    await using server = new SpawnedServer(closed);
-    await expectRefusal(server, 1, /^petstore: The data folder .+ cannot be written to/);
-  });
+test('a DATA_DIR that cannot be written to is reported in one line', async () => {
+  using folder = useDataFolder();
+  writeFileSync(folder.path, '');
+  await using server = new SpawnedServer(folder.path);
+  await expectRefusal(
+    server,
+    1,
+    /^petstore: The data folder .+ cannot be written to \(.+\)\. Set DATA_DIR to another\./,
+  );
 });
 
 describe('a database', () => {
@@ -111,19 +97,6 @@ describe('a database', () => {
     const environment = { DATABASE_URL: database.url, REDIS_URL: redis.url };
     await using server = new SpawnedServer(folder.path, environment);
     await expectRefusal(server, 1, /^petstore: .*newer version.*9999-from-the-future/);
-  });
-
-  test('of another program is not changed', async () => {
-    using folder = useDataFolder();
-    await using database = await createTestDatabase();
-    await using redis = await createTestRedis();
-    await query(database.url, 'CREATE TABLE orders (of_another_program text)');
-    await using server = new SpawnedServer(folder.path, { DATABASE_URL: database.url, REDIS_URL: redis.url });
-    await expectRefusal(
-      server,
-      1,
-      /^petstore: the database cannot be migrated: relation "orders" already exists; give the service a database, /m,
-    );
   });
 
   test('of an older version is not changed when MIGRATE is off', async () => {

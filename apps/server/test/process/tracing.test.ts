@@ -289,24 +289,6 @@ test('that another SDK was there first is said, by its copy of the API of anothe
   await server.said(/^.*another SDK is already registered in this process.*unset OTEL_\*.*$/m);
 });
 
-test('without such settings nothing of OpenTelemetry is loaded', async () => {
-  using folder = createTemporaryFolder();
-  const list = join(folder.path, 'modules');
-  const hook = import.meta.resolve('@petstore/testing/list-loaded-modules');
-  await using started = await startServer({
-    NODE_OPTIONS: `--import=${hook}`,
-    LOADED_MODULES: list,
-    OTEL_TRACES_EXPORTER: 'none',
-  });
-  const { server } = started;
-  await fetch(`${await server.url()}/v1/store/orders`);
-  await server.metrics();
-  const loaded = readFileSync(list, 'utf8').split('\n');
-  expect(loaded.some((url) => url.endsWith('/http/app.ts'))).toBe(true);
-  // prom-client loads the API, which is nothing without an SDK.
-  expect(loaded.filter((url) => /opentelemetry\+(?!api@)|start-tracing/.test(url))).toEqual([]);
-});
-
 test.each([
   ENDPOINT,
   { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' },
