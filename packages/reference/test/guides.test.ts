@@ -144,6 +144,20 @@ test('the guide to versions names each operation that is not stable, and no othe
   expect(unstable).not.toEqual([]);
 });
 
+test('the guide to versions says which operations v2 has none for', () => {
+  const resourcesOf = (version: string) =>
+    new Set(
+      restRoutes
+        .filter(({ apiVersion }) => apiVersion === version)
+        .map(({ procedure }) => procedure.replace(/^v2\.|\..*/g, '')),
+    );
+  const without = [...resourcesOf('v1')].filter((name) => !resourcesOf('v2').has(name));
+  const named = Array.from(readGuide('guides/versions.md').matchAll(/^\| (\w+) \| .+ \| None\. \|$/gm), ([, name]) =>
+    name?.toLowerCase(),
+  );
+  expect(named).toEqual(without);
+});
+
 describe('the guide to the preview of v2', () => {
   const markdown = readGuide('guides/v2-preview.md');
 

@@ -1,4 +1,5 @@
 import { METHODS } from 'node:http';
+import { restRoutes } from '@petstore/api';
 import { describe, expect, test } from 'vitest';
 import { importPets, placeOrder } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
@@ -21,18 +22,19 @@ await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
 const authorized = (line: string, ...more: string[]) =>
   [line, 'Host: x', `Authorization: Bearer ${app.key}`, ...more, '', ''].join('\r\n');
 
-const PATHS = [
-  ['/v1/store/orders', 'GET, HEAD, OPTIONS'],
-  ['/v1/store/orders/1', 'DELETE, OPTIONS'],
-  ['/v1/pets/1', 'GET, HEAD, OPTIONS'],
-  ['/v2/store/orders', 'GET, HEAD, OPTIONS'],
-  ['/v2/store/orders/1', 'GET, HEAD, DELETE, OPTIONS'],
-  ['/v2/store/order-events', 'GET, HEAD, OPTIONS'],
-  ['/v2/limits', 'GET, HEAD, OPTIONS'],
+/** The paths of all operations, and the methods that each supports. */
+const ofOperations = new Map<string, readonly string[]>();
+for (const { apiVersion, path, method } of restRoutes) {
+  const url = `/${apiVersion}${path.replace(/\{\w+\}/, '1')}`;
+  ofOperations.set(url, [...(ofOperations.get(url) ?? []), ...(method === 'GET' ? ['GET', 'HEAD'] : [method])]);
+}
+
+const PATHS: readonly (readonly [path: string, allow: string])[] = [
+  ...Array.from(ofOperations, ([url, methods]) => [url, [...methods, 'OPTIONS'].join(', ')] as const),
   ['/v1/openapi.json', 'GET, HEAD, OPTIONS'],
   ['/docs', 'GET, HEAD, OPTIONS'],
   ['/', 'GET, HEAD, OPTIONS'],
-] as const;
+];
 
 describe('a method that a path does not support', () => {
   test.each(PATHS)('%s: 405 with Allow: %s', async (path, allow) => {
@@ -43,7 +45,7 @@ describe('a method that a path does not support', () => {
       if (method === 'HEAD') expect(response.status).toBe(405);
       else await expectError(response, 'method_not_allowed');
       expect(response.headers['allow'], method).toBe(allow);
-      if (/^\/v\d\/store/.test(path)) expectRateLimitHeaders(response);
+      if (ofOperations.has(path)) expectRateLimitHeaders(response);
     }
   });
 });

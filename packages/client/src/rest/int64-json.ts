@@ -3,12 +3,10 @@ import type { components as componentsOfV2 } from './document-v2.ts';
 
 type Schemas = components['schemas'] & componentsOfV2['schemas'];
 type BigIntKeys<Schema> = { [Key in keyof Schema]-?: bigint extends Schema[Key] ? Key : never }[keyof Schema];
+type Int64Field = { [Name in keyof Schemas]: BigIntKeys<Schemas[Name]> }[keyof Schemas];
 
-/** Every field that the document declares as a 64-bit integer; the compiler requires all of them. */
-const INT64_FIELDS = { id: true, petId: true } satisfies Record<
-  BigIntKeys<Schemas['Order']> | BigIntKeys<Schemas['Pet']> | BigIntKeys<Schemas['OrderV2']>,
-  true
->;
+/** Every field that a document declares as a 64-bit integer; the compiler requires all of them. */
+const INT64_FIELDS = { id: true, petId: true, orderId: true } satisfies Record<Int64Field, true>;
 
 const FIELD_NAMES = Object.keys(INT64_FIELDS);
 
