@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hashApiKeyText, isApiKeyText, isValidAt } from '@petstore/domain';
 import { createTestRedis } from '@petstore/testing';
 import { Redis } from 'ioredis';
@@ -85,6 +86,24 @@ test('keys list and show print everything but the text of the key', async () => 
     expect(stdout).toContain(id);
     expect(stdout + stderr).not.toContain(key.slice(18));
   }
+});
+
+test('keys list --expiring finds the keys that end by then, and neither those that have ended nor the others', async () => {
+  const [soon, later, revoked] = await Promise.all(
+    ['29d', '31d', '1d'].map((when) => create('--plan', 'free', '--expires', when)),
+  );
+  await create('--plan', 'free');
+  const ended = await create('--plan', 'free', '--expires', '1s');
+  await commandLine.json(['keys', 'revoke', revoked?.id ?? '']);
+  await sleep(1_000);
+  const expiring = async (when: string) => {
+    const rows = (await commandLine.json(['keys', 'list', '--expiring', when])) as readonly { readonly id: string }[];
+    return rows.map(({ id }) => id);
+  };
+  expect(await expiring('30d')).toEqual([soon?.id]);
+  expect((await expiring('2999-01-01T00:00:00Z')).slice(0, 2)).toEqual(expect.arrayContaining([soon?.id, later?.id]));
+  expect(await expiring('2999-01-01T00:00:00Z')).not.toContain(ended.id);
+  expect((await commandLine.run(['keys', 'list', '--expiring', '1m'])).stderr).toBe('No key expires by then.\n');
 });
 
 test('a read-only key is told as such, and stays read-only when it is rotated or has another plan', async () => {

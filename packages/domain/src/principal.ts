@@ -9,6 +9,8 @@ export interface ApiKeyPrincipal {
   readonly readOnly: boolean;
   /** The plan that the key had when the call began. */
   readonly plan: Plan;
+  /** When the secret that was sent stops being valid: with its key, or before if it was rotated. @default no end is set */
+  readonly expiresAt?: Date;
 }
 
 /** The caller of a procedure. Callers in the same process name themselves; there is no anonymous principal. */

@@ -34,6 +34,11 @@ interface CreateFlags extends PlanFlags, ActorFlag {
   readonly expires?: Date;
 }
 
+interface ListFlags extends JsonFlag {
+  /** Lists only the valid keys that expire by then. */
+  readonly expiring?: Date;
+}
+
 interface RotateFlags extends ActorFlag {
   /** @default 24 hours from now */
   readonly overlap?: Date;
@@ -60,7 +65,8 @@ export function addKeysCommands(program: Command, context: CommandContext): void
   keys
     .command('list')
     .description('List API keys, newest first')
-    .action((flags: JsonFlag) => listKeys(context, flags));
+    .option('--expiring <when>', 'Only those that expire within a time, such as 30d', futureParser('--expiring'))
+    .action((flags: ListFlags) => listKeys(context, flags));
   keys
     .command('show')
     .description('Show an API key')
@@ -129,11 +135,15 @@ async function rotateKey({ withSession, output }: CommandContext, id: ApiKeyId, 
   await printKeyText(output, key, text, flags);
 }
 
-/** Prints all keys. */
-async function listKeys({ withSession, output }: CommandContext, { json }: JsonFlag): Promise<void> {
-  const keys = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
+/** Prints all keys, or those that expire soon. */
+async function listKeys({ withSession, output }: CommandContext, { json, expiring }: ListFlags): Promise<void> {
+  const all = await withSession(({ persistence }) => persistence.keyAdministration.listKeys());
+  const keys = expiring === undefined ? all : all.filter((key) => expiresBy(key, expiring));
   if (json) return output.writeJson(keys.map(keyRow));
-  if (keys.length === 0) return output.message('No keys. Create one with "petstore keys create".');
+  if (keys.length === 0) {
+    const isEmpty = all.length === 0;
+    return output.message(isEmpty ? 'No keys. Create one with "petstore keys create".' : 'No key expires by then.');
+  }
   await writeTable(output, output.columns === undefined ? keys.map(keyRow) : keys.map(shortRow), {
     flexible: ['name'],
   });
@@ -204,6 +214,10 @@ function statusOf({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresA
   if (expiresAt === undefined) return 'active';
   return expiresAt <= now ? 'expired' : `expires ${describeTime(expiresAt, now)}`;
 }
+
+/** Whether a key is valid now, and will have expired at a later time. */
+const expiresBy = ({ revokedAt, expiresAt }: ApiKey, time: Date, now = new Date()): boolean =>
+  revokedAt === undefined && expiresAt !== undefined && expiresAt > now && expiresAt <= time;
 
 /** @throws CommandError if there is no such key */
 export async function findKey({ persistence }: Session, id: ApiKeyId): Promise<ApiKey> {

@@ -1,5 +1,5 @@
 import { ApiError, type Authentication, type Authenticator, type ErrorCode, type KeyLookUp } from '@petstore/api';
-import { type ApiKeyPrincipal, apiKeySubject } from '@petstore/domain';
+import { type ApiKeyPrincipal, apiKeySubject, type Clock } from '@petstore/domain';
 import {
   type HeaderSource,
   type RateLimitDecision,
@@ -37,7 +37,12 @@ export interface AdmissionOptions {
   readonly isStorageAvailable: () => boolean;
   /** Milliseconds since any moment. It is never set, unlike the wall clock. */
   readonly monotonicNowMs: () => number;
+  /** The wall clock, by which keys expire. */
+  readonly clock: Clock;
 }
+
+/** How long before its end a key is announced to expire. */
+const EXPIRY_ANNOUNCED_MS = 14 * 86_400_000;
 
 const BATCH_TOO_LARGE = new ApiError(
   'invalid_request',
@@ -52,7 +57,7 @@ const CONTINUE = /^100-continue$/i;
  */
 export const admission = fp<AdmissionOptions>(
   async (app, options) => {
-    const { needsKey, limiter, monotonicNowMs } = options;
+    const { needsKey, limiter, monotonicNowMs, clock } = options;
     const control: AdmissionControl = { ...options, mayLookUp: createLookUpBound() };
     app.decorateRequest('admission', undefined);
 
@@ -74,6 +79,10 @@ export const admission = fp<AdmissionOptions>(
       // A request that is refused for another reason may come again before the limit allows the next one.
       if (!isRefusalOfLimit(request.errorCode)) delete headers['retry-after'];
       reply.headers(headers);
+      const expiresAt = request.admission?.principal?.expiresAt;
+      if (expiresAt !== undefined && expiresAt.getTime() - clock().getTime() <= EXPIRY_ANNOUNCED_MS) {
+        reply.header('x-api-key-expires', expiresAt.toUTCString());
+      }
       done();
     });
   },

@@ -52,7 +52,7 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.register(responses, options);
   app.register(observe, options);
   app.register(cors, options);
-  const admissionOptions = { ...options, requestsInFlight };
+  const admissionOptions = { ...options, requestsInFlight, clock: services.clock };
   /** The documents, and all paths that are neither of the API nor of tRPC. */
   const openPaths: FastifyPluginAsync = async (open) => {
     open.register(publicCors);

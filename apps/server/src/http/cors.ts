@@ -9,6 +9,7 @@ import type { AppOptions } from './app-options.ts';
 const EXPOSED_HEADERS = [
   ...RATE_LIMIT_HEADERS,
   'X-Request-Id',
+  'X-API-Key-Expires',
   'WWW-Authenticate',
   'Allow',
   'Deprecation',

@@ -106,7 +106,7 @@ export interface Exchanged {
   readonly meantFor?: string;
 }
 
-/** Fields that belong to no operation: those of HTTP and CORS, and the link of an error to its page. */
+/** Fields that belong to no operation: those of HTTP and CORS, the link of an error to its page, and the end of a key. */
 const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -124,6 +124,7 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'access-control-allow-headers',
   'access-control-max-age',
   'link',
+  'x-api-key-expires',
 ]);
 
 /** The links of a response besides that to the page of its error, which no document describes. */

@@ -58,6 +58,7 @@ describe('an origin of CORS_ORIGINS', () => {
     const ofBrowsers = ['cache-control', 'content-length', 'content-type']; // readable without permission
     const ofTheConnection = ['connection', 'content-encoding', 'date', 'keep-alive', 'transfer-encoding', 'vary'];
     const ofPages = ['content-security-policy', 'referrer-policy', 'x-content-type-options'];
+    const { text: key } = await createKey(app.persistence, { expiresAt: new Date(Date.now() + 86_400_000) });
     for (const [method, path] of [
       ['GET', '/v1/store/orders'],
       ['GET', '/v2/store/orders?limit=1'],
@@ -67,7 +68,7 @@ describe('an origin of CORS_ORIGINS', () => {
       ['GET', '/docs'],
       ['GET', '/trpc/orders.list'],
     ] as const) {
-      const { headers } = await app.fetch(path, { method, headers: { origin: SHOP } });
+      const { headers } = await app.fetch(path, { method, key, headers: { origin: SHOP } });
       const exposed = headers.get('access-control-expose-headers')?.toLowerCase().split(', ') ?? [];
       const others = new Set([...ofBrowsers, ...ofTheConnection, ...ofPages, ...exposed]);
       const hidden = [...headers.keys()].filter((name) => !others.has(name) && !name.startsWith('access-control-'));

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import type { ErrorCode } from '@petstore/api';
-import type { ApiKeyId, Plan } from '@petstore/domain';
+import { type ApiKeyId, generateApiKeyText, hashApiKeyText, type Plan } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import superjson from 'superjson';
 import { describe, expect, test } from 'vitest';
@@ -212,5 +213,48 @@ describe('read-only keys', async () => {
 
   test('a read-only key has changed nothing', async () => {
     expect((await query(app, 'orders.get', { orderId: id })).data).toMatchObject({ id, status: 'pending' });
+  });
+});
+
+describe('a key that expires within 14 days says so', () => {
+  const DAY_MS = 86_400_000;
+  const expiresAt = new Date('2027-03-01T12:00:00.999Z');
+  const clock = manualClock(new Date(expiresAt.getTime() - 14 * DAY_MS - 1));
+  const HTTP_DATE = 'Mon, 01 Mar 2027 12:00:00 GMT';
+
+  test('in every response, over REST and over tRPC, from that moment on', async () => {
+    await using own = await startTestApp({ clock });
+    const { text: key } = await createKey(own.persistence, { expiresAt });
+    const { id } = await placeOrder(own.persistence);
+    const announced = async () => {
+      const responses = [
+        await own.fetch('/v1/store/orders', { key }),
+        await own.fetch('/v2/store/orders', { key }),
+        await own.fetch(`/v1/store/orders/${id}`, { key, method: 'DELETE' }),
+        await own.fetch('/v1/store/orders/x', { key, method: 'DELETE' }),
+        await own.fetch('/v1/unknown', { key }),
+        await own.fetch('/trpc/limits.current', { key }),
+        await own.fetch('/trpc/limits.current,x?batch=1', { key, headers: { 'trpc-accept': 'application/jsonl' } }),
+        await own.fetch('/trpc/unknown', { key }),
+      ];
+      return responses.map(({ headers }) => headers.get('x-api-key-expires'));
+    };
+    expect(new Set(await announced())).toEqual(new Set([null]));
+    clock.advance(1);
+    expect(new Set(await announced())).toEqual(new Set([HTTP_DATE]));
+    const { text: spent } = await createKey(own.persistence, { plan: planOf(1), expiresAt });
+    await own.fetch('/v1/store/orders', { key: spent });
+    const refused = await expectError(await own.fetch('/v1/store/orders', { key: spent }), 'rate_limit_exceeded');
+    expect(refused.headers['x-api-key-expires']).toBe(HTTP_DATE);
+    expect((await own.fetch('/v1/store/orders')).headers.has('x-api-key-expires')).toBe(false);
+  });
+
+  test('and so does a secret that was rotated, until its overlap ends', async () => {
+    const { id, text: key } = await createKey(app.persistence);
+    const overlapEndsAt = new Date(Date.now() + DAY_MS);
+    const secretHash = hashApiKeyText(generateApiKeyText('live', id, randomBytes));
+    await app.persistence.keyAdministration.rotateKey(id, { secretHash, now: new Date(), overlapEndsAt });
+    const { headers } = await app.fetch('/v1/store/orders', { key });
+    expect(headers.get('x-api-key-expires')).toBe(overlapEndsAt.toUTCString());
   });
 });

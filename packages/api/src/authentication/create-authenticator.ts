@@ -190,10 +190,18 @@ const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
 
 function createKnownKey(secret: ApiKeySecret, plan: Plan, askedAtMs: number, before: KnownKey | undefined): KnownKey {
   const { id, kind, readOnly, lastUsedAt } = secret.key;
+  const endMs = validUntilMs(secret);
   return {
     secret,
-    principal: { type: 'api-key', keyId: id, kind, readOnly, plan },
-    validUntilMs: validUntilMs(secret),
+    principal: {
+      type: 'api-key',
+      keyId: id,
+      kind,
+      readOnly,
+      plan,
+      ...(Number.isFinite(endMs) && { expiresAt: new Date(endMs) }),
+    },
+    validUntilMs: endMs,
     freshUntilMs: askedAtMs + KNOWN_KEY_FRESH_MS,
     retryAtMs: 0,
     markAtMs: Math.max(before?.markAtMs ?? 0, (lastUsedAt?.getTime() ?? 0) + MARK_USED_EVERY_MS),
