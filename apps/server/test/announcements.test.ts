@@ -2,11 +2,13 @@ import { once } from 'node:events';
 import type { ApiKeyId } from '@petstore/domain';
 import { channelsOf, connectRedis } from '@petstore/rate-limit';
 import type { RedisTarget } from '@petstore/runtime';
-import { PATIENTLY, startRedisServer } from '@petstore/testing';
+import { PATIENCE_MS, PATIENTLY, startRedisServer } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { openAnnouncements } from '../src/operations/announcements.ts';
 
 const handlers = () => ({ onKeyChanged: vi.fn<(id: ApiKeyId) => void>(), onEvents: vi.fn<() => void>() });
+
+const PATIENT = { timeoutMs: PATIENCE_MS };
 
 const KEY_CHANGED = channelsOf('shop:').apiKeyChanged;
 
@@ -30,7 +32,7 @@ test('processes hear each other and what the command line says, and again when R
     expect(other.onEvents).toHaveBeenCalled();
   }, PATIENTLY);
   expect(own.onEvents).toHaveBeenCalled();
-  const redis = connectRedis(target);
+  const redis = connectRedis(target, PATIENT);
   resources.defer(() => redis.disconnect());
   await once(redis, 'ready');
   await redis.publish(KEY_CHANGED, 'abcd1234');
@@ -55,7 +57,7 @@ test('two deployments on one Redis, with prefixes of their own, hear nothing of 
   const announce = openAnnouncements({ redis: target, redisPrefix: 'shop:' }, shop, resources);
   openAnnouncements({ redis: target, redisPrefix: 'shop:' }, same, resources);
   openAnnouncements({ redis: target, redisPrefix: '' }, other, resources);
-  const redis = connectRedis(target);
+  const redis = connectRedis(target, PATIENT);
   resources.defer(() => redis.disconnect());
   await once(redis, 'ready');
   await vi.waitFor(
@@ -74,7 +76,7 @@ test('a user of Redis who may not use the channel of events still hears of keys'
   await using resources = new AsyncDisposableStack();
   const { port } = resources.use(await startRedisServer());
   const target: RedisTarget = { type: 'single', host: '127.0.0.1', port, database: 0, tls: false };
-  const administrator = connectRedis(target);
+  const administrator = connectRedis(target, PATIENT);
   resources.defer(() => administrator.disconnect());
   await once(administrator, 'ready');
   await administrator.call('ACL', 'SETUSER', 'former', 'on', '>secret', 'resetchannels', `&${KEY_CHANGED}`, '+@all');

@@ -38,7 +38,7 @@ async function useAll(location: RedisLocation, duringUse: (limiter: ResilientLim
   for (let i = 0; i < 4; i++) await limiter.check(used, 1);
   await duringUse(limiter);
 
-  const subscriber = connectRedis(location);
+  const subscriber = connectRedis(location, PATIENT);
   await eventually(() => expect(subscriber.status).toBe('ready'));
   for (const channel of CHANNELS) {
     await subscriber.subscribe(channel);

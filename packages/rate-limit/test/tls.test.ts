@@ -79,7 +79,7 @@ async function countThere(location: RedisLocation): Promise<void> {
 
 /** Why nothing is counted there. */
 async function reasonAgainst(location: RedisLocation): Promise<string | undefined> {
-  const redis = connectRedis(location);
+  const redis = connectRedis(location, PATIENT);
   const limiter = new ResilientLimiter({ redis });
   await limiter.started;
   const { unavailableReason } = limiter;

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENTLY } from '@petstore/testing';
 import { expect, test } from 'vitest';
 import { openRaw, request } from './support/raw-http.ts';
 import { LIST_BEGIN, LIST_END, overriding } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
-
-const SOON = { timeout: 20_000 };
 
 const streamed = (path: string, key: string) =>
   request(path, key).replace('\r\n\r\n', '\r\ntrpc-accept: application/jsonl\r\n\r\n');
@@ -53,8 +52,8 @@ async function startHeldApp(held: 'lists' | 'limiter', failure?: Error) {
 
 /** Waits until the request is over for whoever serves it, too. */
 async function settle({ app, observed }: TestApp): Promise<void> {
-  await expect.poll(() => observed.length, SOON).toBeGreaterThan(0);
-  await expect.poll(() => app.traffic.requestsInFlight.count, SOON).toBe(0);
+  await expect.poll(() => observed.length, PATIENTLY).toBeGreaterThan(0);
+  await expect.poll(() => app.traffic.requestsInFlight.count, PATIENTLY).toBe(0);
   await sleep(100);
 }
 
@@ -74,7 +73,7 @@ for (const [what, requestOf] of Object.entries(REQUESTS)) {
         connection.write(requestOf(app.key));
         await begun;
         connection.socket[end]();
-        await expect.poll(() => app.app.traffic.connections.count, SOON).toBe(0);
+        await expect.poll(() => app.app.traffic.connections.count, PATIENTLY).toBe(0);
         letGo();
         await settle(app);
         expect(failuresOf(app)).toEqual(NO_FAILURES);
@@ -108,7 +107,7 @@ test.each([
   using connection = await openRaw({ port: app.port });
   const head = request(path, app.key, 'POST').slice(0, -2);
   connection.write(`${head}Content-Type: application/json\r\n${rest}`);
-  await expect.poll(() => app.app.traffic.requestsInFlight.count, SOON).toBe(1);
+  await expect.poll(() => app.app.traffic.requestsInFlight.count, PATIENTLY).toBe(1);
   await sleep(50); // until its body is being read
   connection.socket.resetAndDestroy();
   await settle(app);
@@ -123,7 +122,7 @@ test('who ends the connection within the body of a POST, and resets it before th
   using connection = await openRaw({ port: app.port });
   const head = request('/trpc/orders.cancel', app.key, 'POST').slice(0, -2);
   connection.write(`${head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`);
-  await expect.poll(() => app.app.traffic.requestsInFlight.count, SOON).toBe(1);
+  await expect.poll(() => app.app.traffic.requestsInFlight.count, PATIENTLY).toBe(1);
   await sleep(50); // until its body is being read
   connection.socket.end();
   await sleep(50);
@@ -140,7 +139,7 @@ test('a fault of the service that comes after its caller has left is logged all 
   connection.write(request('/trpc/orders.list', app.key));
   await begun;
   connection.socket.destroy();
-  await expect.poll(() => app.app.traffic.connections.count, SOON).toBe(0);
+  await expect.poll(() => app.app.traffic.connections.count, PATIENTLY).toBe(0);
   letGo();
   await settle(app);
   const { lines, errorCodes } = failuresOf(app);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OrderTextBatch } from '@petstore/domain';
-import { readMemoryInUse } from '@petstore/testing';
+import { PATIENTLY, readMemoryInUse } from '@petstore/testing';
 import superjson, { type SuperJSONResult } from 'superjson';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createKey, pendingOrder, planOf } from '../support/database.ts';
@@ -22,8 +22,6 @@ const streamRequest = (key: string) =>
 const LITTLE_BYTES = 20_000_000;
 
 /** For events that follow soon, on a machine that does nothing else. */
-const SOON = { timeout: 20_000 };
-
 /**
  * Reads a chunked response to its last chunk.
  *
@@ -131,8 +129,8 @@ describe.concurrent('a listing', () => {
     await sleep(100); // until the buffers are full
     expect(hasEnded).toBe(false);
     socket.destroy();
-    await expect.poll(() => hasEnded, SOON).toBe(true);
-    await expect.poll(() => app.observed.at(-1), SOON).toMatchObject({ operation: 'listOrders', status: 200 });
+    await expect.poll(() => hasEnded, PATIENTLY).toBe(true);
+    await expect.poll(() => app.observed.at(-1), PATIENTLY).toMatchObject({ operation: 'listOrders', status: 200 });
     expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
   });
 
@@ -225,8 +223,8 @@ describe.concurrent('over tRPC', () => {
     socket.write(streamRequest(app.key));
     await once(socket, 'data');
     socket.destroy();
-    await expect.poll(() => hasEnded, SOON).toBe(true);
-    await expect.poll(() => app.observed.at(-1), SOON).toMatchObject({ operation: 'batch', status: 200 });
+    await expect.poll(() => hasEnded, PATIENTLY).toBe(true);
+    await expect.poll(() => app.observed.at(-1), PATIENTLY).toMatchObject({ operation: 'batch', status: 200 });
     expect(app.logLines.filter(({ level }) => level > 30)).toEqual([]);
   });
 

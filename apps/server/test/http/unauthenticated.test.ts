@@ -1,13 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { startPostgresServer } from '@petstore/testing';
+import { PATIENTLY, startPostgresServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { createKey, forgedKey, prepareServerDatabase } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
 import { openRaw, request, sendRaw } from './support/raw-http.ts';
 import { startCountingApp, startTestApp, type TestApp } from './support/test-app.ts';
-
-const SOON = { timeout: 20_000 };
 
 /** Sends requests one after the other on one connection from an address. @returns their responses */
 async function sendFrom(localAddress: string, { port }: TestApp, keys: readonly (string | undefined)[]) {
@@ -163,7 +161,7 @@ test('of an address 64 requests may wait for a look-up, and further ones are ref
     return await connection.read();
   };
   const waiting = Array.from({ length: 64 }, () => from('127.0.0.14', forgedKey()));
-  await expect.poll(lookUps, SOON).toBe(65);
+  await expect.poll(lookUps, PATIENTLY).toBe(65);
   for (let i = 0; i < 3; i++) {
     const refused = await from('127.0.0.14', forgedKey());
     expect(refused).toMatchObject({ status: 429, headers: { 'retry-after': '1', 'x-ratelimit-limit': '600' } });
@@ -171,7 +169,7 @@ test('of an address 64 requests may wait for a look-up, and further ones are ref
   // A cached key, and another address, are admitted.
   expect((await from('127.0.0.14', app.key)).status).toBe(404);
   const other = from('127.0.0.15', forgedKey());
-  await expect.poll(lookUps, SOON).toBe(66);
+  await expect.poll(lookUps, PATIENTLY).toBe(66);
   letGo();
   expect((await Promise.all([...waiting, other])).filter(({ status }) => status === 401).length).toBeGreaterThan(60);
 });
@@ -201,13 +199,13 @@ describe('connections', () => {
   test('of one address are bounded, and another one still connects', async () => {
     await using app = await startTestApp({ bounds: { maxConnectionsPerAddress: 3 } });
     const three = await Promise.all([1, 2, 3].map(() => open(app.port, '127.0.0.21')));
-    await expect.poll(() => connectionsOf(app), SOON).toBe(3);
+    await expect.poll(() => connectionsOf(app), PATIENTLY).toBe(3);
     const refused = await open(app.port, '127.0.0.21');
     await once(refused, 'close');
     const [response] = await sendFrom('127.0.0.22', app, [app.key]);
     expect(response?.status).toBe(404);
     three[0]?.destroy();
-    await expect.poll(() => connectionsOf(app), SOON).toBe(2);
+    await expect.poll(() => connectionsOf(app), PATIENTLY).toBe(2);
     const [again] = await sendFrom('127.0.0.21', app, [app.key]);
     expect(again?.status).toBe(404);
     for (const socket of three) socket.destroy();
@@ -219,7 +217,7 @@ describe('connections', () => {
       trustedProxies: ['127.0.0.23'],
     });
     const four = await Promise.all([1, 2, 3, 4].map(() => open(app.port, '127.0.0.23')));
-    await expect.poll(() => connectionsOf(app), SOON).toBe(4);
+    await expect.poll(() => connectionsOf(app), PATIENTLY).toBe(4);
     const refused = await open(app.port, '127.0.0.23');
     await once(refused, 'close');
     for (const socket of four) socket.destroy();

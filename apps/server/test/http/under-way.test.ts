@@ -1,4 +1,5 @@
 import type { OrderBatch } from '@petstore/domain';
+import { PATIENTLY } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { KeyedSemaphore } from '../../src/http/concurrency.ts';
 import { createKey, forgedKey, pendingOrder, planOf } from '../support/database.ts';
@@ -6,8 +7,6 @@ import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { openRaw, type RawResponse, request, sendRaw } from './support/raw-http.ts';
 import { LIST_BEGIN, LIST_END, listingOf, overriding } from './support/replaced-parts.ts';
 import { startCountingApp, startTestApp, type TestApp } from './support/test-app.ts';
-
-const SOON = { timeout: 20_000 };
 
 /** Lists of two batches, the second of which waits for `letGo`. */
 function heldLists() {
@@ -98,7 +97,7 @@ describe.concurrent('long lists in progress', () => {
       expect(await response.text()).toBe('[]');
     }
     // The refused ones are ended, too.
-    await expect.poll(lists.ended, SOON).toBe(24);
+    await expect.poll(lists.ended, PATIENTLY).toBe(24);
     const after = await list(app, key);
     expect(after.status).toBe(200);
     lists.letGo();
@@ -148,7 +147,7 @@ describe.concurrent('long lists in progress', () => {
     expect((await crowded.text()).match(/"errorCode":"too_many_in_flight"/g)).toHaveLength(1);
     await Promise.all(two.map((response) => response.text()));
     // All that had begun, the refused ones included: 2, 3 and 1.
-    await expect.poll(lists.ended, SOON).toBe(6);
+    await expect.poll(lists.ended, PATIENTLY).toBe(6);
   });
 
   test('are only those that have more than one batch', async () => {
@@ -182,7 +181,7 @@ describe.concurrent('long lists in progress', () => {
     await expectError(await list(app), 'overloaded');
     lists.letGo();
     expect(await first.text()).toBe('[]');
-    await expect.poll(lists.ended, SOON).toBe(2);
+    await expect.poll(lists.ended, PATIENTLY).toBe(2);
   });
 
   test('that are refused lead to no ban', async () => {
@@ -204,6 +203,7 @@ async function startWaitingApp(bounds?: { readonly maxRequestsInFlight: number }
   let begun = 0;
   const app = await startTestApp({
     ...(bounds && { bounds }),
+    monotonicNowMs: () => 0, // so that a key stays cached
     wrap: {
       pets: (pets) =>
         overriding(pets, {
@@ -236,16 +236,16 @@ describe.concurrent('requests in progress', () => {
     const key = await businessKey(app);
     await list(app, key); // from here on the process has cached it
     const most = sendTimes(app, 250, key);
-    await expect.poll(begun, SOON).toBe(250);
+    await expect.poll(begun, PATIENTLY).toBe(250);
     // Each call of a batch counts: seven are one too many.
     const batch = await batchOf(app, 7, key);
     expect(batch.status).toBe(429);
     expect(batch.headers.get('retry-after')).toBe('1');
     const six = batchOf(app, 6, key);
-    await expect.poll(begun, SOON).toBe(256);
+    await expect.poll(begun, PATIENTLY).toBe(256);
     for (let i = 0; i < 3; i++) await expectCrowded(await app.fetch('/v1/pets/1', { key }));
     const other = app.fetch('/v1/pets/1', { key: app.key });
-    await expect.poll(begun, SOON).toBe(257);
+    await expect.poll(begun, PATIENTLY).toBe(257);
     letGo();
     for (const { status } of await Promise.all([...most, other])) expect(status).toBe(404);
     expect((await six).status).toBe(404);
@@ -256,7 +256,7 @@ describe.concurrent('requests in progress', () => {
     const { app: waiting, begun, letGo } = await startWaitingApp();
     await using app = waiting;
     const first = sendTimes(app, 64, app.key);
-    await expect.poll(begun, SOON).toBe(64);
+    await expect.poll(begun, PATIENTLY).toBe(64);
     expect((await app.fetch('/v1/pets/1', { key: null })).status).toBe(401);
     letGo();
     for (const { status } of await Promise.all(first)) expect(status).toBe(404);
@@ -292,7 +292,7 @@ describe.concurrent('requests in progress', () => {
     for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/pets/1')).status).toBe(404);
     const letGo = hold();
     const two = [1, 2].map(() => app.fetch('/v1/pets/1', { key: forgedKey() }));
-    await expect.poll(() => app.app.traffic.requestsInFlight.count, SOON).toBe(2);
+    await expect.poll(() => app.app.traffic.requestsInFlight.count, PATIENTLY).toBe(2);
     await expectError(await app.fetch('/v1/pets/1', { key: forgedKey() }), 'overloaded');
     expect((await app.fetch('/docs', { key: null })).status).toBe(503);
     expect((await app.fetch('/v1/pets/1')).status).toBe(404);
@@ -319,7 +319,7 @@ describe.concurrent('requests in progress', () => {
     await using app = waiting;
     for (let i = 0; i < 20; i++) expect((await app.fetch('/v1/store/orders')).status).toBe(200);
     const two = sendTimes(app, 2, app.key);
-    await expect.poll(begun, SOON).toBe(2);
+    await expect.poll(begun, PATIENTLY).toBe(2);
     const { text: unknown } = await createKey(app.persistence);
     for (const key of [app.key, unknown, null]) {
       const refused = await expectError(await app.fetch('/v1/pets/1', { key }), 'overloaded');
@@ -342,10 +342,10 @@ test('requests whose client leaves while its key is looked up give back all that
   // The second response of each connection waits behind the first.
   for (const { write } of connections) write(request(path, key).repeat(2));
   const requests = () => app.app.traffic.requestsInFlight.count;
-  await expect.poll(requests, SOON).toBe(4);
-  await expect.poll(lookUps, SOON).toBeGreaterThan(0);
+  await expect.poll(requests, PATIENTLY).toBe(4);
+  await expect.poll(lookUps, PATIENTLY).toBeGreaterThan(0);
   for (const { socket } of connections) socket.resetAndDestroy();
-  await expect.poll(requests, SOON).toBe(0);
+  await expect.poll(requests, PATIENTLY).toBe(0);
   letGo();
   expect((await app.fetch('/v1/pets/1', { key })).status).toBe(404); // the look-ups have ended
   expect((await batchOf(app, 256, key)).status).toBe(207);

@@ -212,11 +212,12 @@ export const createKeyBeforeBan = (app: TestApp): Promise<string> => createRefus
 /** A key whose next request is refused with `api_key_banned`. */
 export const createBannedKey = (app: TestApp): Promise<string> => createRefusedKey(app, REFUSALS_MAX + 1);
 
-/** An app that counts the look-ups of keys, and can make them wait. */
+/** An app that counts the look-ups of keys, and can make them wait. A key stays cached, however long the test takes. */
 export async function startCountingApp(options: Parameters<typeof startTestApp>[0] = {}) {
   let lookUps = 0;
   let gate = Promise.resolve();
   const app = await startTestApp({
+    monotonicNowMs: () => 0,
     ...options,
     wrap: {
       ...options.wrap,
