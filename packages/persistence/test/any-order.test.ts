@@ -52,7 +52,7 @@ describe('an order with any values', () => {
           else await expect(call).rejects.toMatchObject({ reason: 'idempotency_key_reused' });
         }
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -68,7 +68,7 @@ describe('an order with any values', () => {
         const { events } = await store.persistence.events.readEvents(BEGINNING_OF_EVENTS, 1_000);
         expect(events.map(({ order }) => order)).toEqual(sorted);
       }),
-      { numRuns: 20 },
+      { numRuns: 8 },
     );
   });
 });

@@ -107,7 +107,7 @@ test('pages are what the domain says that a filter wants, once each, in the orde
         }
       }
     }),
-    { numRuns: 25 },
+    { numRuns: 12 },
   );
 });
 
@@ -156,58 +156,60 @@ describe('while others write', () => {
     return { stop, written: () => written };
   }
 
-  test.each<[string, OrderFilter, SortOrder]>([
-    ['without a filter', {}, 'asc'],
-    ['of a status', { statuses: ['pending'] }, 'desc'],
-    ['of statuses', { statuses: ['shipped', 'cancelled'] }, 'asc'],
-    ['of a pet and a status', { petId: petId(7n), statuses: ['pending'] }, 'asc'],
-  ])('pages %s hold no order twice, and miss none that was wanted throughout', async (_, filter, order) => {
+  test.each<[string, OrderFilter, SortOrder, number]>([
+    ['without a filter', {}, 'asc', 300],
+    ['of a status', { statuses: ['pending'] }, 'desc', 37],
+    ['of statuses', { statuses: ['shipped', 'cancelled'] }, 'asc', 37],
+    ['of a pet and a status', { petId: petId(7n), statuses: ['pending'] }, 'asc', 37],
+  ])('pages %s hold no order twice, and miss none that was wanted throughout', async (_, filter, order, limit) => {
     const { orders } = store.persistence;
     await orders.generateOrders({ count: 3_000, seed: 2, now: NOW });
     await store.query('update orders set pet_id = 7 where id % 3 = 0');
     // Leaves gaps, where orders come in meanwhile.
     await store.query('delete from orders where id % 7 = 0');
-    for (const limit of [37, 300]) {
-      const before = await listedOrders(store);
-      const writing = startWriting();
-      let writtenBefore = 0;
-      const pages = await readPages(filter, limit, order, async () => {
-        // Something is written between any two pages, else this would prove nothing.
-        await vi.waitUntil(() => writing.written() > writtenBefore + 5, { interval: 1, timeout: 20_000 });
-        writtenBefore = writing.written();
-      });
-      await writing.stop();
-      const after = new Map((await listedOrders(store)).map((order) => [order.id, order]));
+    const before = await listedOrders(store);
+    const writing = startWriting();
+    let writtenBefore = 0;
+    const pages = await readPages(filter, limit, order, async () => {
+      // Something is written between any two pages, else this would prove nothing.
+      await vi.waitUntil(() => writing.written() > writtenBefore + 5, { interval: 1, timeout: 20_000 });
+      writtenBefore = writing.written();
+    });
+    await writing.stop();
+    const after = new Map((await listedOrders(store)).map((order) => [order.id, order]));
 
-      const ids = idsOf(pages.flat());
-      const sorted = [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1));
-      expect(ids).toEqual(order === 'asc' ? sorted : sorted.reverse());
-      for (const order of pages.flat()) expect(matchesFilter(order, filter)).toBe(true);
-      // No state is entered twice: what was wanted before and is wanted afterwards was so throughout.
-      const throughout = before.filter((order) => {
-        const now = after.get(order.id);
-        return matchesFilter(order, filter) && now !== undefined && matchesFilter(now, filter);
-      });
-      const seen = new Set(ids);
-      expect(throughout.filter(({ id }) => !seen.has(id))).toEqual([]);
-    }
+    const ids = idsOf(pages.flat());
+    const sorted = [...new Set(ids)].sort((a, b) => (a < b ? -1 : 1));
+    expect(ids).toEqual(order === 'asc' ? sorted : sorted.reverse());
+    for (const order of pages.flat()) expect(matchesFilter(order, filter)).toBe(true);
+    // No state is entered twice: what was wanted before and is wanted afterwards was so throughout.
+    const throughout = before.filter((order) => {
+      const now = after.get(order.id);
+      return matchesFilter(order, filter) && now !== undefined && matchesFilter(now, filter);
+    });
+    const seen = new Set(ids);
+    expect(throughout.filter(({ id }) => !seen.has(id))).toEqual([]);
   });
 });
 
-test.each<[string, OrderFilter, string]>([
-  ['of all orders', {}, 'orders_pkey'],
-  ['of a pet', { petId: petId(7n) }, 'orders_pet_id_id_index'],
-  ['of a status', { statuses: ['cancelled'] }, 'orders_status_id_index'],
-  ['of a pet and a status', { petId: petId(7n), statuses: ['cancelled'] }, 'orders_pet_id_id_index'],
-])('a page %s begins where it stands in an index, in each order', async (_, filter, index) => {
+const INDEXES: readonly (readonly [filter: OrderFilter, index: string])[] = [
+  [{}, 'orders_pkey'],
+  [{ petId: petId(7n) }, 'orders_pet_id_id_index'],
+  [{ statuses: ['cancelled'] }, 'orders_status_id_index'],
+  [{ petId: petId(7n), statuses: ['cancelled'] }, 'orders_pet_id_id_index'],
+];
+
+test('a page begins where it stands in an index, whatever its filter, in each order', async () => {
   await store.persistence.orders.generateOrders({ count: 20_000, seed: 4, now: NOW });
   await store.query(`update orders set status = 'cancelled', cancelled_at = placed_at where id % 10 = 0`);
   await store.query('analyze orders');
-  for (const order of ['asc', 'desc'] as const) {
-    for (const page of [{}, { afterId: orderId(5_000n) }]) {
-      const plan = await explainPage({ filter, order, limit: 100, ...page });
-      expect(plan).toMatch(new RegExp(`^Limit .*\\n *->  Index Scan( Backward)? using ${index} on orders`));
-      if (page.afterId !== undefined) expect(plan).toMatch(/Index Cond: .*id\)? [<>] /);
+  for (const [filter, index] of INDEXES) {
+    for (const order of ['asc', 'desc'] as const) {
+      for (const page of [{}, { afterId: orderId(5_000n) }]) {
+        const plan = await explainPage({ filter, order, limit: 100, ...page });
+        expect(plan).toMatch(new RegExp(`^Limit .*\\n *->  Index Scan( Backward)? using ${index} on orders`));
+        if (page.afterId !== undefined) expect(plan).toMatch(/Index Cond: .*id\)? [<>] /);
+      }
     }
   }
 });

@@ -150,7 +150,7 @@ async function openClient() {
 }
 
 describe('followers, and who reads pages, miss nothing', () => {
-  test.each([1, 2])('while ten writers commit in any order, or roll back, seed %i', async (seed) => {
+  test('while ten writers commit in any order, or roll back', async () => {
     await using other = openPersistence({ databaseUrl: store.url });
     const LAST = 1_000n;
     /** All ids, by followers that leave after some batches each. */
@@ -204,7 +204,7 @@ describe('followers, and who reads pages, miss nothing', () => {
         await client.query(random() < 0.2 ? 'rollback' : 'commit');
       }
     };
-    await Promise.all(Array.from({ length: 10 }, (_, i) => write(seededRandom(seed * 100 + i))));
+    await Promise.all(Array.from({ length: 10 }, (_, i) => write(seededRandom(100 + i))));
     await store.query(EVENT, [LAST]);
     const stored = (await store.query('select id from order_events order by id')).rows.flat();
     expect(stored.length).toBeGreaterThan(150);
@@ -250,7 +250,7 @@ describe('followers, and who reads pages, miss nothing', () => {
   });
 
   test('of more events than a page has, when they are new and when they are slow', async () => {
-    const count = 6_000;
+    const count = 1_500;
     await store.persistence.orders.generateOrders({ count, seed: 1, now: NOW });
     const slow = await followEvents(store.persistence, 'now', AbortSignal.timeout(30_000));
     const late = takeIds(0, 2 * count);

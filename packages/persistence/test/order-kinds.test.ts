@@ -53,6 +53,7 @@ describe.each(DEFINITIONS)('values of the kind $kind', (definition) => {
           .map((text) => (text === null || (text === '' && list.isEmptyNull) ? undefined : ofText(text)));
         expect(read).toEqual(values);
       }),
+      { numRuns: 40 },
     );
   });
 

@@ -15,14 +15,23 @@ export interface DatabaseTemplate {
   prepare(url: string): Promise<void>;
 }
 
-/** How long connections that were just closed may remain, in milliseconds. */
 const LEAK_GRACE_MS = 5_000;
+
+interface TestDatabaseOptions {
+  /** What it is a copy of. @default none: it is empty */
+  readonly template?: DatabaseTemplate;
+  /** How long connections that were just closed may remain, in milliseconds. @default 5,000, for a busy machine */
+  readonly leakGraceMs?: number;
+}
 
 /**
  * A separate database on the test run's PostgreSQL: empty, or a copy of a template. Disposing of it drops it, and throws
  * if a connection to it was left open.
  */
-export async function createTestDatabase({ template }: { template?: DatabaseTemplate } = {}): Promise<TestDatabase> {
+export async function createTestDatabase({
+  template,
+  leakGraceMs = LEAK_GRACE_MS,
+}: TestDatabaseOptions = {}): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const source = template === undefined ? 'template0' : await findTemplate(template);
   const administrator = getAdministrator();
@@ -30,7 +39,7 @@ export async function createTestDatabase({ template }: { template?: DatabaseTemp
   await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${pg.escapeIdentifier(source)} STRATEGY file_copy`);
   return {
     url: urlOfDatabase(name),
-    [Symbol.asyncDispose]: () => dropDatabase(administrator, name),
+    [Symbol.asyncDispose]: () => dropDatabase(administrator, name, leakGraceMs),
   };
 }
 
@@ -85,16 +94,20 @@ async function ensureTemplate({ name, prepare }: DatabaseTemplate): Promise<stri
   return template;
 }
 
-async function dropDatabase(administrator: pg.Pool, name: string): Promise<void> {
+async function dropDatabase(administrator: pg.Pool, name: string, graceMs: number): Promise<void> {
   try {
-    await waitUntilUnused(administrator, name);
+    await waitUntilUnused(administrator, name, graceMs);
   } finally {
     await administrator.query(`DROP DATABASE ${name} WITH (FORCE)`);
   }
 }
 
 /** @throws Error that names each open connection */
-async function waitUntilUnused(administrator: pg.Client | pg.Pool, name: string): Promise<void> {
+async function waitUntilUnused(
+  administrator: pg.Client | pg.Pool,
+  name: string,
+  graceMs = LEAK_GRACE_MS,
+): Promise<void> {
   for (let waitedMs = 0; ; waitedMs += 20) {
     const { rows } = await administrator.query<{ description: string }>(
       `SELECT format('%s, %s, last query: %s', coalesce(nullif(application_name, ''), 'unnamed'), state, query)
@@ -103,7 +116,7 @@ async function waitUntilUnused(administrator: pg.Client | pg.Pool, name: string)
       [name],
     );
     if (rows.length === 0) return;
-    if (waitedMs >= LEAK_GRACE_MS) {
+    if (waitedMs >= graceMs) {
       const list = rows.map(({ description }) => `  ${description}`).join('\n');
       throw new Error(`${rows.length} connection(s) to the test database were left open:\n${list}`);
     }

@@ -12,6 +12,10 @@ interface PackageTestOptions {
    * goes by their size where it has not run them before, and a test that waits is short.
    */
   readonly longest?: readonly string[];
+  /** Modules that prepare what all files share, by their paths. @default none */
+  readonly globalSetup?: readonly string[];
+  /** Variables of the processes that run tests. @default none */
+  readonly env?: Readonly<Record<string, string>>;
   /** Options of Node for the processes that run tests. @default none */
   readonly execArgv?: readonly string[];
 }
@@ -99,7 +103,8 @@ export const definePackageTests = (options: PackageTestOptions = {}) =>
   defineConfig(({ mode }) => configOf(options, mode));
 
 /** @throws Error if there is no suite of this mode */
-function configOf({ servers = true, longest = [], execArgv = [] }: PackageTestOptions, mode: string): ViteUserConfig {
+function configOf(options: PackageTestOptions, mode: string): ViteUserConfig {
+  const { servers = true, longest = [], globalSetup = [], env = {}, execArgv = [] } = options;
   if (READ_ONLY_MODES.includes(mode)) return { test: { include: Object.values(SUITES).map(({ include }) => include) } };
   const suite = SUITES[mode];
   if (suite === undefined)
@@ -115,7 +120,8 @@ function configOf({ servers = true, longest = [], execArgv = [] }: PackageTestOp
       // A process for each file would spend more time on loading than most files spend on their tests.
       isolate: false,
       sequence: { sequencer: longestFirst(longest) },
-      globalSetup: servers ? [fileURLToPath(new URL('./global-setup.ts', import.meta.url))] : [],
+      globalSetup: [...(servers ? [fileURLToPath(new URL('./global-setup.ts', import.meta.url))] : []), ...globalSetup],
+      env: { ...env },
       reporters: ['default', ['json', { outputFile: report }]],
       // To notice a test that hangs, and nothing else: on a busy machine a start of servers takes many times as long.
       testTimeout: timeoutMs,

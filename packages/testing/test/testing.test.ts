@@ -48,7 +48,7 @@ describe('a test database', () => {
   });
 
   test('complains of a connection that was left open, and is dropped all the same', async () => {
-    const database = await createTestDatabase();
+    const database = await createTestDatabase({ leakGraceMs: 200 });
     const leak = new pg.Client({ connectionString: database.url, application_name: 'the leak' });
     leak.on('error', () => {}); // its database is dropped
     await leak.connect();

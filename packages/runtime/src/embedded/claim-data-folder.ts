@@ -19,10 +19,15 @@ const SQLITE_BUSY = 5;
  * which the system releases however a process ends. A file beside it names the process, and says when it is stopping.
  *
  * @param signal aborted when this server is to stop
+ * @param stoppingPatienceMs how long a server that is stopping is waited for. @default 12,000
  * @throws RuntimeError, of one line, if another server has the folder, or it cannot be used
  * @throws AbortError
  */
-export async function claimDataFolder(path: string, signal: AbortSignal): Promise<DataFolder & Disposable> {
+export async function claimDataFolder(
+  path: string,
+  signal: AbortSignal,
+  stoppingPatienceMs = STOPPING_PATIENCE_MS,
+): Promise<DataFolder & Disposable> {
   const folder = prepareDataFolder(path);
   const pidFile = join(folder.path, 'server.pid');
   const { DatabaseSync } = await import('node:sqlite'); // loaded here: commands need not load it
@@ -30,7 +35,7 @@ export async function claimDataFolder(path: string, signal: AbortSignal): Promis
   const lock = resources.use(new DatabaseSync(join(folder.path, 'server.lock'), { timeout: 0 }));
   for (const beganAtMs = performance.now(); !tryToLock(lock); await sleep(POLL_MS, undefined, { signal })) {
     const [pid, state] = readPidFile(pidFile);
-    if (performance.now() - beganAtMs < (state === 'running' ? PATIENCE_MS : STOPPING_PATIENCE_MS)) continue;
+    if (performance.now() - beganAtMs < (state === 'running' ? PATIENCE_MS : stoppingPatienceMs)) continue;
     const message = `Another server already runs on the data folder ${folder.path}: process ${pid}.`;
     throw new RuntimeError(`${message} Stop it, or set DATA_DIR to another.`);
   }

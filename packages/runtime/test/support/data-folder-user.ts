@@ -29,10 +29,21 @@ export class Server implements AsyncDisposable {
   /**
    * @param role `exits`: ends at once, without stopping PostgreSQL
    * @param uid whom to run as, where the tests run as root; the checkout may be closed to them
+   * @param stoppingPatienceMs how long it waits for a server that is stopping. @default as long as a server
    */
-  constructor(folder: string, { role = '', uid }: { role?: 'exits' | ''; uid?: number | undefined } = {}) {
+  constructor(
+    folder: string,
+    {
+      role = '',
+      uid,
+      stoppingPatienceMs,
+    }: { role?: 'exits' | ''; uid?: number | undefined; stoppingPatienceMs?: number } = {},
+  ) {
     const user = uid === undefined ? undefined : { uid, gid: uid };
-    const [file, ...args] = commandAsUser([process.execPath, PROGRAM, folder, role], user);
+    const [file, ...args] = commandAsUser(
+      [process.execPath, PROGRAM, folder, role, String(stoppingPatienceMs ?? '')],
+      user,
+    );
     this.process = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: '/' });
     if (this.process.stdout === null) throw new Error('no output');
     this.#lines = createInterface(this.process.stdout)[Symbol.asyncIterator]();

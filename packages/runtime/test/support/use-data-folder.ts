@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { claimDataFolder, openEmbeddedPostgres } from '../../src/index.ts';
 
-const [, , folder = '', role] = process.argv;
+const [, , folder = '', role, stoppingPatienceMs = ''] = process.argv;
 const stopping = new AbortController();
 try {
-  using claimed = await claimDataFolder(folder, stopping.signal);
+  using claimed = await claimDataFolder(folder, stopping.signal, Number(stoppingPatienceMs) || undefined);
   const onEnd = () => console.log(JSON.stringify({ ended: true }));
   const postgres = await openEmbeddedPostgres(claimed, onEnd, stopping.signal);
   const [pid] = readFileSync(join(folder, 'postgres/postmaster.pid'), 'utf8').split('\n');
