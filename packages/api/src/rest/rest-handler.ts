@@ -9,8 +9,9 @@ import type { RestReply, RestResult } from './rest-route.ts';
 // Everything that serving by trpc-to-openapi takes besides its public API, each with its reason:
 //
 // - It is called with a request that was made for it, not with Node's. Fastify has matched the path and read the URL before,
-//   and its own plugin would register one route for all paths. Of anything that is no `Request`, the handler would make one,
-//   with all headers, for a signal that is not used: the context has its own.
+//   and its own plugin would register one route for all paths. The handler makes a `Request` of anything that is none, with
+//   all headers, for its signal alone; making one costs as much as the call. So it gets an object of that prototype:
+//   {@link HandledRequest}.
 // - A segment of the path that could not be the value of any parameter becomes a blank: {@link segmentOf}.
 // - The query is handed over decoded: `query.ts`. The handler's own reader responds to `?constructor=1` with 500, and takes
 //   escapes that are none for text.
@@ -25,6 +26,8 @@ async function importHandler() {
   return createOpenApiNodeHttpHandler;
 }
 
+const NO_HEADERS = new Headers(); // no operation has a body, whose type they would name
+
 interface RestCall {
   readonly method: string;
   /** With parameters in braces. */
@@ -35,11 +38,26 @@ interface RestCall {
   readonly context: Context;
 }
 
-interface HandledRequest extends Request {
+/** What the handler reads of a request, and what we read of it in the handler's callbacks. */
+class HandledRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers = NO_HEADERS;
+  readonly signal: AbortSignal;
   readonly query: QueryTexts;
   readonly context: RestContext;
   readonly fail: (error: ApiError) => void;
+
+  constructor({ method, path, params, query, context }: RestCall, reply: RestReply, fail: (error: ApiError) => void) {
+    this.method = method;
+    this.url = path.replace(/\{(\w+)\}/g, (_, name: string) => segmentOf(params[name]));
+    this.signal = context.signal;
+    this.query = query;
+    this.context = { ...context, reply };
+    this.fail = fail;
+  }
 }
+Object.setPrototypeOf(HandledRequest.prototype, Request.prototype);
 
 /**
  * Serves the procedures of a router.
@@ -57,13 +75,11 @@ export function createRestHandler(router: OpenApiRouter): (call: RestCall) => Pr
     return createOpenApiNodeHttpHandler(options as never); // its types name Node's requests; it takes these, too
   });
 
-  return async ({ method, path, params, query, context }) => {
+  return async (call) => {
     const handle = await handler;
     const { promise, resolve, reject } = Promise.withResolvers<RestResult>();
     const reply: RestReply = {};
-    const url = `http://127.0.0.1${path.replace(/\{(\w+)\}/g, (_, name: string) => segmentOf(params[name]))}`;
-    const own = { query, context: { ...context, reply }, fail: reject };
-    const request: HandledRequest = Object.assign(new Request(url, { method }), own);
+    const request = new HandledRequest(call, reply, reject);
     const response = {
       statusCode: 200,
       setHeader() {},
