@@ -74,13 +74,22 @@ function renderNavigation(path: string, { versions, guides, errors }: Site): str
     return `<li><a href="${target}"${here}>${text}</a>${children && `<ul>${children}</ul>`}</li>`;
   };
   const shown = versions.find((version) => version.path === path) ?? versions[0];
-  const references = versions.map(({ path: target, version, operations }) => {
+  const references = versions.map(({ path: target, version, document, operations }) => {
     if (version !== shown?.version) return item(target, version);
-    const links = operations.map(({ operationId, method, summary }) =>
-      item(`${target}#${operationId}`, `${escapeHtml(summary)} ${renderMethod(method)}`),
-    );
+    const sections = document.tags.map(({ name }) => {
+      const links = operations
+        .filter(({ tags }) => tags.includes(name))
+        .map(({ operationId, method, summary, 'x-stability': stability = '' }) =>
+          item(
+            `${target}#${operationId}`,
+            `${escapeHtml(summary)} <span>${stability && `<small>${stability}</small> `}${renderMethod(method)}</span>`,
+          ),
+        );
+      const content = links.length === 0 ? '<small>No operations</small>' : `<ul>${links.join('')}</ul>`;
+      return `<li class="section"><h3>${escapeHtml(name)}</h3>${content}</li>`;
+    });
     const more = [item(`${target}#schemas`, 'Schemas'), item(`${target}#headers`, 'Headers of responses')];
-    return item(target, version, [...links, ...more].join(''));
+    return item(target, version, [...sections, ...more].join(''));
   });
   const guideItems = guides.map((guide) => {
     const isOpen = guide.path === ERRORS_PATH && path.startsWith(ERRORS_PATH);

@@ -4,6 +4,8 @@ import { ERROR_CATALOGUE } from '@petstore/api';
 export interface OpenApiDocument {
   readonly info: { readonly title: string; readonly description: string; readonly version: string };
   readonly servers: readonly { readonly url: string; readonly description?: string }[];
+  /** The sections of its operations, some of which may hold none. */
+  readonly tags: readonly { readonly name: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Omit<Operation, 'method' | 'path'>>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
@@ -17,6 +19,7 @@ export interface Operation {
   /** Below the version's base URL. */
   readonly path: string;
   readonly operationId: string;
+  readonly tags: readonly string[];
   readonly summary: string;
   readonly description: string;
   readonly deprecated?: boolean;

@@ -164,3 +164,37 @@ describe('compression', () => {
     },
   );
 });
+
+describe('the list of pages has the sections of the document, with the operations of each', () => {
+  /** Sections by their heading: the texts of their links, without marks. */
+  const sectionsOf = async (path: string) => {
+    const [, navigation = ''] = /<aside>(.*?)<\/aside>/s.exec(await textOf(path)) ?? [];
+    return Object.fromEntries(
+      Array.from(
+        navigation.matchAll(/<li class="section"><h3>(.*?)<\/h3>(.*?)(?:<\/ul>|<\/small>)<\/li>/gs),
+        (match) => {
+          const [, name = '', content = ''] = match;
+          const links = Array.from(content.matchAll(/<a [^>]*>(.*?)<\/a>/gs), ([, link = '']) =>
+            link.replaceAll(/<.*?>/g, ''),
+          );
+          return [name, links];
+        },
+      ),
+    );
+  };
+
+  test('Store and Pets hold none, as the specification says', async () => {
+    expect(await sectionsOf('/docs')).toEqual({
+      orders: ['List all orders GET', 'Cancel an order DELETE'],
+      Store: [],
+      Pets: [],
+      deprecated: ['Find a pet by its identifier GET'],
+    });
+  });
+
+  test('with its stability, where an operation is not stable', async () => {
+    const { orders } = await sectionsOf('/docs/v2');
+    expect(orders).toContain('Cancel an order beta DELETE');
+    expect(orders).toContain('List orders, page by page experimental GET');
+  });
+});
