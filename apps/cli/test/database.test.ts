@@ -9,7 +9,7 @@ const commandLine = useTestCommandLine();
 const listKeys = (url: string, ...flags: string[]) =>
   petstore(['keys', 'list', ...flags], { environment: { DATABASE_URL: url, DATA_DIR: commandLine.folder } });
 
-test.each([{ delayMs: 100 }, { delayMs: 0, wakesAfterMs: 4_000 }])(
+test.each([{ delayMs: 60 }, { delayMs: 0, wakesAfterMs: 3_000 }])(
   'a command waits for a database that is far away or wakes: %o',
   async (distance) => {
     await using database = await openFarServer(commandLine.url, distance);
@@ -18,7 +18,7 @@ test.each([{ delayMs: 100 }, { delayMs: 0, wakesAfterMs: 4_000 }])(
 );
 
 test('connect_timeout says how long', async () => {
-  await using database = await openFarServer(commandLine.url, { delayMs: 0, wakesAfterMs: 4_000 });
+  await using database = await openFarServer(commandLine.url, { delayMs: 0, wakesAfterMs: 3_000 });
   const { code, stderr } = await listKeys(`${database.url}?connect_timeout=1`);
   expect([code, stderr]).toEqual([1, 'petstore: PostgreSQL is hung (not responding)\n']);
 });

@@ -1,12 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { claimDataFolder, openEmbeddedPostgres } from '@petstore/runtime';
 import { createTemporaryFolder } from '@petstore/testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectKey, petstore, petstoreProcess, spawnPetstore } from './support.ts';
+import { expectKey, petstore, petstoreProcess } from './support.ts';
 
 // Without DATABASE_URL: the database of the server that runs on DATA_DIR. These tests run it as a server does.
 
@@ -92,20 +90,6 @@ test('without DATA_DIR, from a folder without data, the data is that of the chec
   expect(readdirSync(elsewhere.path)).toEqual([]);
   const here = await petstore(list, { workingFolder: checkout, checkout: elsewhere.path });
   expect(here.stdout).toBe(stdout);
-});
-
-test('a command that is interrupted imports nothing', async () => {
-  // More than pipes and buffers hold: when all of it is taken, an import has stored a part and waits for the rest.
-  const orders = Array.from({ length: 20_000 }, (_, i) => `{"id":${i + 1_000_000},"petId":1,"quantity":1}\n`).join('');
-  const before = await countOrders();
-  const child = spawnPetstore(['orders', 'import', '-'], { environment });
-  const closed = once(child, 'close');
-  const messages = text(child.stderr);
-  await Promise.race([new Promise((resolve) => child.stdin.write(orders, resolve)), closed]);
-  child.kill('SIGTERM');
-  expect(await closed).toEqual([143, null]);
-  expect(await messages).toBe('Interrupted. Nothing was imported.\n');
-  expect(await countOrders()).toBe(before);
 });
 
 test('a copy of the folder, made while no server runs, has all of it', async () => {

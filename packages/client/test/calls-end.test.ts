@@ -55,7 +55,7 @@ const RETRY_AFTER_MAX_SECONDS = 60;
 const RETRYABLE = [408, 429, 500, 502, 503, 504];
 
 /** A longer run is `PETSTORE_PROPERTY_RUNS=20000`. */
-const RUNS = Math.ceil(Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250) / 2);
+const RUNS = Math.ceil(Number(process.env['PETSTORE_PROPERTY_RUNS'] || 120) / 2);
 
 describe('whatever the server responds, a call', () => {
   test('stays within its budget, never comes back earlier than announced, and ends', {

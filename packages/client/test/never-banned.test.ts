@@ -162,7 +162,7 @@ const anyLoad = fc.array(
 type Load = typeof anyLoad extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A longer run is `PETSTORE_PROPERTY_RUNS=20000`. */
-const RUNS = Math.ceil(Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250) / 16);
+const RUNS = Math.ceil(Number(process.env['PETSTORE_PROPERTY_RUNS'] || 120) / 16);
 
 /** Most calls of a program with short pauses fail at once, without a request: more of them would only take time. */
 const ROUNDS_MAX = 200;

@@ -12,7 +12,7 @@ import type {
 import { refusalsMaxOf } from '../../src/subject.ts';
 
 /** Runs of each property; a longer run is `PETSTORE_PROPERTY_RUNS=20000`. fast-check prints the seed of a failure. */
-export const PROPERTY_RUNS = Number(process.env['PETSTORE_PROPERTY_RUNS'] || 250);
+export const PROPERTY_RUNS = Number(process.env['PETSTORE_PROPERTY_RUNS'] || 120);
 // A longer run may take longer.
 vi.setConfig({ testTimeout: Math.max(120_000, PROPERTY_RUNS * 500) });
 
