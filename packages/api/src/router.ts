@@ -1,6 +1,7 @@
 import type { AnyTRPCProcedure } from '@trpc/server';
 import type { Operation } from './define-operation.ts';
 import type { ProcedureContract } from './procedure-contract.ts';
+import { getCurrentKey } from './procedures/keys/get-current-key.ts';
 import { getCurrentLimits } from './procedures/limits/get-current-limits.ts';
 import { cancelOrder } from './procedures/orders/cancel-order.ts';
 import { completeOrder } from './procedures/orders/complete-order.ts';
@@ -32,6 +33,10 @@ const tree = {
   limits: {
     /** @beta */
     current: getCurrentLimits,
+  },
+  key: {
+    /** @beta */
+    current: getCurrentKey,
   },
   pets: {
     /** @deprecated There is no replacement, because the service is about orders. The `Sunset` header says when it ends. */

@@ -49,8 +49,9 @@ describe('a key', () => {
     ['internal', true],
   ] as const)('speaks for a principal of its kind: %s, read-only %s', async (kind, readOnly) => {
     const fixture = openTestAuthenticator();
+    const createdAt = fixture.clock();
     const { id, text } = fixture.createKey({ kind, readOnly });
-    const principal = { type: 'api-key', keyId: id, kind, readOnly, plan: { name: 'free' } };
+    const principal = { type: 'api-key', keyId: id, kind, readOnly, plan: { name: 'free' }, name: 'test', createdAt };
     const authenticated = { type: 'authenticated', principal };
     expect(await fixture.authenticate(`Bearer ${text}`)).toEqual(authenticated);
     expect(await fixture.authenticate(`Bearer ${text}`), 'from the cache').toEqual(authenticated);
@@ -96,12 +97,18 @@ describe('a key', () => {
     expect(fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });
   });
 
-  test('keeps both secrets while a rotation overlaps', async () => {
+  test('keeps both secrets while a rotation overlaps, and says until when each is valid', async () => {
     const fixture = openTestAuthenticator();
-    const { id, text } = fixture.createKey();
-    const newText = fixture.rotateKey(id, text, new Date(fixture.clock().getTime() + 3_000));
-    for (const good of [text, newText]) {
-      expect(await fixture.authenticate(`Bearer ${good}`)).toMatchObject({ principal: { keyId: id } });
+    const inMs = (ms: number) => new Date(fixture.clock().getTime() + ms);
+    const [overlapEnds, expiresAt] = [inMs(3_000), inMs(60_000)];
+    const { id, text } = fixture.createKey({ expiresAt });
+    const newText = fixture.rotateKey(id, text, overlapEnds);
+    for (const [good, end] of [
+      [text, overlapEnds],
+      [newText, expiresAt],
+    ] as const) {
+      const principal = { keyId: id, expiresAt: end };
+      expect(await fixture.authenticate(`Bearer ${good}`)).toMatchObject({ principal });
     }
     fixture.letPass(3_000);
     expect(fixture.authenticate(`Bearer ${text}`)).toEqual({ type: 'invalid' });

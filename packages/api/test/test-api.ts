@@ -20,6 +20,7 @@ const MIGRATED: DatabaseTemplate = {
   },
 };
 
+export const KEY_CREATED_AT = new Date('2026-10-01T12:00:00.000Z');
 export const EXTERNAL = principal('external');
 export const INTERNAL = principal('internal');
 export const READ_ONLY = principal('external', true);
@@ -33,7 +34,9 @@ function principal(kind: ApiKeyKind, readOnly = false): Principal {
     kind,
     readOnly,
     plan: { name: 'free' },
-  }; // never looked up
+    name: 'test',
+    createdAt: KEY_CREATED_AT,
+  };
 }
 
 /** The procedures on a database of their own. */

@@ -9,6 +9,7 @@ const petstore = createPetstoreRestClient({
 });
 
 await petstore.cancelOrder({ orderId: 1n });
-console.log(await petstore.v2.getOrder({ orderId: 1n }));
+const { status } = await petstore.v2.getOrder({ orderId: 1n });
+console.log(status);
 await petstore.cancelOrder({ orderId: 2n }).catch((error) => console.log(error.code));
 await service.close();

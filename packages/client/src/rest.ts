@@ -21,6 +21,7 @@ export type { OrderEventV2 } from './rest/order-events.ts';
 export type { Order, OrderFilter, OrderList, OrderV2 } from './rest/order-lists.ts';
 export {
   createPetstoreRestClient,
+  type Key,
   type Limits,
   type Pet,
   type PetstoreRestClient,

@@ -110,6 +110,7 @@ const METHODS: Readonly<Record<string, string>> = {
   listOrdersPage: 'listOrders',
   listOrderEvents: 'orderEvents',
   getLimits: 'limits',
+  getKey: 'key',
 };
 
 /** What a contract says about each way to call its procedure. */

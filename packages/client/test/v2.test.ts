@@ -138,3 +138,15 @@ test('one order is read by its id, and cancelled as in v1', async () => {
   await expect(v2.cancelOrder({ orderId: INT64_MIN })).rejects.toThrow(ConflictError);
   await expect(v2.getOrder({ orderId: 404n })).rejects.toThrow(NotFoundError);
 });
+
+test('a key is described to itself', async () => {
+  expect(await clientOf(service.origin).key()).toEqual({
+    id: '12345678',
+    name: 'test',
+    plan: 'enterprise',
+    kind: 'external',
+    readOnly: false,
+    createdAt: '2026-10-01T12:00:00.000Z',
+    expiresAt: null,
+  });
+});

@@ -9,6 +9,9 @@ export interface ApiKeyPrincipal {
   readonly readOnly: boolean;
   /** The plan that the key had when the call began. */
   readonly plan: Plan;
+  /** What the operator calls it. */
+  readonly name: string;
+  readonly createdAt: Date;
   /** When the secret that was sent stops being valid: with its key, or before if it was rotated. @default no end is set */
   readonly expiresAt?: Date;
 }

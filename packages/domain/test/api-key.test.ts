@@ -88,14 +88,20 @@ describe('isValidAt', () => {
   ])('%s', (_, secret, valid) => expect(isValidAt(secret, NOW)).toBe(valid));
 });
 
-const keyId = generateApiKeyId((count) => new Uint8Array(count));
+const principal = {
+  type: 'api-key',
+  keyId: generateApiKeyId((count) => new Uint8Array(count)),
+  name: 'test',
+  createdAt: EARLIER,
+  plan: { name: 'business' },
+} as const;
 
 describe('who may place, ship and complete orders', () => {
   it.each([
     ['external', false],
     ['internal', true],
   ] as const satisfies readonly (readonly [ApiKeyKind, boolean])[])('a key of kind %s: %s', (kind, isAllowed) => {
-    expect(isInternal({ type: 'api-key', keyId, kind, readOnly: false, plan: { name: 'business' } })).toBe(isAllowed);
+    expect(isInternal({ ...principal, kind, readOnly: false })).toBe(isAllowed);
   });
 
   it('callers in the same process', () => {
@@ -110,7 +116,7 @@ describe('who may change anything', () => {
     ['internal', false, true],
     ['internal', true, false],
   ] as const)('a key of kind %s, read-only %s: %s', (kind, readOnly, isAllowed) => {
-    expect(mayChange({ type: 'api-key', keyId, kind, readOnly, plan: { name: 'business' } })).toBe(isAllowed);
+    expect(mayChange({ ...principal, kind, readOnly })).toBe(isAllowed);
   });
 
   it('callers in the same process', () => {

@@ -4,7 +4,7 @@ import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../src/settings.ts';
 import { sendOne } from '../http/support/raw-http.ts';
-import { failing, overriding, withListing } from '../http/support/replaced-parts.ts';
+import { failing, failingToFindKeys, overriding, withListing } from '../http/support/replaced-parts.ts';
 import {
   createKeyBeforeBan,
   PETS_SUNSET_AT,
@@ -70,6 +70,7 @@ const SUCCEEDING: Readonly<Record<string, (from: TestApp) => Promise<string>>> =
   listOrdersPage: async () => '/store/orders?limit=2',
   listOrderEvents: async () => '/store/order-events?after=0&limit=2',
   getLimits: async () => '/limits',
+  getKey: async () => '/key',
   getOrder: async (from) => `/store/orders/${(await placeOrder(from.persistence)).id}`,
 };
 
@@ -176,8 +177,9 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   });
 
   test('failures of the service', async () => {
-    expect(await own(failing(new Error('a fault')))).toBe('500 internal_error');
-    expect(await own(failing(new StorageUnavailableError('away')))).toBe('503 service_unavailable');
+    const failingBy = operationId === 'getKey' ? failingToFindKeys : failing; // it shows what was looked up
+    expect(await own(failingBy(new Error('a fault')))).toBe('500 internal_error');
+    expect(await own(failingBy(new StorageUnavailableError('away')))).toBe('503 service_unavailable');
     expect(await own({ isStorageAvailable: () => false }, { key: 'unknown' })).toBe('503 service_unavailable');
     expect(await own({ bounds: { maxRequestsInFlight: 0 } })).toBe('503 overloaded');
   });

@@ -1,10 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { ErrorCode } from '@petstore/api';
-import { type ApiKeyId, generateApiKeyText, hashApiKeyText, type Plan } from '@petstore/domain';
+import type { ApiKeyId, Plan } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import superjson from 'superjson';
 import { describe, expect, test } from 'vitest';
-import { createKey, placeOrder, planOf } from '../support/database.ts';
+import { createKey, placeOrder, planOf, rotateKey } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { sendOne } from './support/raw-http.ts';
 import { startTestApp, type TestApp, useTestApp } from './support/test-app.ts';
@@ -94,6 +93,32 @@ describe('a key that is', () => {
     const cancel = (key: string) => app.fetch(`/v1/store/orders/${id}`, { method: 'DELETE', key });
     expect((await cancel('unknown')).status).toBe(401);
     expect((await cancel(app.key)).status).toBe(204);
+  });
+});
+
+describe('key.current and GET /v2/key', () => {
+  test.each([
+    ['an external key', { kind: 'external', readOnly: false }],
+    ['a read-only key', { kind: 'external', readOnly: true }],
+    ['an internal key', { kind: 'internal', readOnly: false }],
+  ] as const)('describe %s to itself, and until when each of its secrets is valid', async (_, own) => {
+    const [expiresAt, overlapEnds] = [new Date('2998-12-31T00:00:00.000Z'), new Date('2997-12-31T00:00:00.000Z')];
+    const { id, text } = await createKey(app.persistence, { ...own, plan: { name: 'pro' }, expiresAt });
+    const { key: rotated, text: newText } = await rotateKey(app.persistence, id, overlapEnds);
+    for (const [key, end] of [
+      [text, overlapEnds],
+      [newText, expiresAt],
+    ] as const) {
+      const shown = { id, name: 'test', plan: 'pro', ...own };
+      const rest = await app.fetch('/v2/key', { key });
+      const { createdAt } = rotated;
+      expect(await rest.json()).toEqual({ ...shown, createdAt: createdAt.toISOString(), expiresAt: end.toISOString() });
+      expect((await query(app, 'key.current', undefined, { key })).data).toEqual({
+        ...shown,
+        createdAt,
+        expiresAt: end,
+      });
+    }
   });
 });
 
@@ -252,8 +277,7 @@ describe('a key that expires within 14 days says so', () => {
   test('and so does a secret that was rotated, until its overlap ends', async () => {
     const { id, text: key } = await createKey(app.persistence);
     const overlapEndsAt = new Date(Date.now() + DAY_MS);
-    const secretHash = hashApiKeyText(generateApiKeyText('live', id, randomBytes));
-    await app.persistence.keyAdministration.rotateKey(id, { secretHash, now: new Date(), overlapEndsAt });
+    await rotateKey(app.persistence, id, overlapEndsAt);
     const { headers } = await app.fetch('/v1/store/orders', { key });
     expect(headers.get('x-api-key-expires')).toBe(overlapEndsAt.toUTCString());
   });

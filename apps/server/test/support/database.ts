@@ -65,6 +65,18 @@ export async function createKey(persistence: Persistence, facts?: Partial<KeyFac
   return key;
 }
 
+/** @returns the key with a new secret; its former ones are valid until then */
+export async function rotateKey({ keyAdministration }: Persistence, id: ApiKeyId, overlapEndsAt: Date) {
+  const text = generateApiKeyText('demo', id, randomBytes);
+  const rotated = await keyAdministration.rotateKey(id, {
+    secretHash: hashApiKeyText(text),
+    now: new Date(),
+    overlapEndsAt,
+  });
+  if (!rotated.ok) throw new Error(rotated.reason);
+  return { key: rotated.value, text };
+}
+
 /** A key that does not exist, in the right form and with a right checksum. */
 export const forgedKey = () => generateApiKeyText('live', generateApiKeyId(randomBytes), randomBytes);
 

@@ -189,7 +189,7 @@ const isWithinGrace = ({ freshUntilMs }: KnownKey, nowMs: number): boolean =>
   nowMs < freshUntilMs + STORE_AWAY_GRACE_MS;
 
 function createKnownKey(secret: ApiKeySecret, plan: Plan, askedAtMs: number, before: KnownKey | undefined): KnownKey {
-  const { id, kind, readOnly, lastUsedAt } = secret.key;
+  const { id, kind, readOnly, name, createdAt, lastUsedAt } = secret.key;
   const endMs = validUntilMs(secret);
   return {
     secret,
@@ -199,6 +199,8 @@ function createKnownKey(secret: ApiKeySecret, plan: Plan, askedAtMs: number, bef
       kind,
       readOnly,
       plan,
+      name,
+      createdAt,
       ...(Number.isFinite(endMs) && { expiresAt: new Date(endMs) }),
     },
     validUntilMs: endMs,

@@ -55,7 +55,7 @@ const V2 = {
   title: 'Petstore Orders, v2 preview',
   description: [
     'A preview of what comes after v1: orders listed with pagination and filters, single orders with their status, ' +
-      'changes of orders, and the rate limit status of a key. Each operation states its stability: beta operations are ' +
+      'changes of orders, and a key with its rate limit status. Each operation states its stability: beta operations are ' +
       'meant to stay, experimental ones may change or be removed at any time. v1 stays as it is.',
     'Keys, limits, headers and errors are those of v1, and requests to both versions count against the same limits. ' +
       'Unlike v1, v2 rejects undocumented query parameters, and its ids are strings, which no JSON parser rounds.',
@@ -67,6 +67,7 @@ const V2 = {
       description: 'List the orders placed in the store, read one, cancel one, and follow their changes.',
     },
     { name: 'limits', description: 'Get the rate limit status of a key.' },
+    { name: 'key', description: 'Describe a key.' },
   ],
   fileName: 'openapi.v2.json',
   takesQuery: true,

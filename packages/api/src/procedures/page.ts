@@ -1,6 +1,6 @@
 import { PAGE_LIMIT_MAX } from '@petstore/domain';
 import { z } from 'zod';
-import { pageLimit } from './schemas.ts';
+import { pageLimit, textOrNull } from './schemas.ts';
 
 /** Longer than present cursors, to leave room for other layouts. */
 const CURSOR_LENGTH_MAX = 64;
@@ -24,17 +24,8 @@ export const pageParameters = (items: string) => ({
 export const pageResponse = <Items extends string, Item extends z.ZodType>(items: Items, item: Item) =>
   z.object({
     [items]: z.array(item).max(PAGE_LIMIT_MAX),
-    next: z
-      .string()
-      .max(CURSOR_LENGTH_MAX)
-      .regex(CURSOR)
-      .nullable()
-      .meta({
-        description: 'The value to send as `cursor` for the next page; null on the last page.',
-        // In this form, tools for OpenAPI 3.0 can convert it.
-        override({ jsonSchema }) {
-          delete jsonSchema.anyOf;
-          Object.assign(jsonSchema, { type: ['string', 'null'], maxLength: CURSOR_LENGTH_MAX, pattern: CURSOR.source });
-        },
-      }),
+    next: textOrNull(
+      z.string().max(CURSOR_LENGTH_MAX).regex(CURSOR),
+      'The value to send as `cursor` for the next page; null on the last page.',
+    ),
   } as { readonly [Name in Items]: z.ZodArray<Item> } & { readonly next: z.ZodNullable<z.ZodString> }); // the compiler takes a computed name for any

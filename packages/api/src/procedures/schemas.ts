@@ -29,12 +29,26 @@ export const eventIdText = (description: string) =>
 export const oneOf = (texts: readonly string[], description: string) =>
   z.string().meta({ enum: [...texts], description });
 
+/** A text in a response, or null, in a form that tools for OpenAPI 3.0 can convert. */
+export const textOrNull = (text: z.ZodString, description: string) =>
+  text.nullable().meta({
+    description,
+    override({ jsonSchema }) {
+      const [ofText] = jsonSchema.anyOf ?? [];
+      delete jsonSchema.anyOf;
+      Object.assign(jsonSchema, ofText, { type: ['string', 'null'] });
+    },
+  });
+
+const timeText = z.string().meta({ format: 'date-time', maxLength: 24 });
+
 /** Writes a time, in UTC with milliseconds. */
 export const timeAsText = (description: string) =>
-  z.preprocess(
-    (time: Date) => time.toISOString(),
-    z.string().meta({ format: 'date-time', maxLength: 24, description }),
-  );
+  z.preprocess((time: Date) => time.toISOString(), timeText.meta({ description }));
+
+/** Writes a time, or null. */
+export const timeAsTextOrNull = (description: string) =>
+  z.preprocess((time: Date | null) => time?.toISOString() ?? null, textOrNull(timeText, description));
 
 export const limitError = `must be a whole number from ${PAGE_LIMIT_MIN} to ${PAGE_LIMIT_MAX}`;
 

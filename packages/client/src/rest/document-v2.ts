@@ -125,6 +125,35 @@ export interface components {
        */
       level: number;
     };
+    /** @description An API key, without its secret. */
+    Key: {
+      /** @description Names the key, and does not change when it is rotated. */
+      id: string;
+      /** @description What it was named when it was created. */
+      name: string;
+      /**
+       * @description The plan, which sets its limits.
+       * @enum {string}
+       */
+      plan: 'free' | 'pro' | 'business' | 'enterprise';
+      /**
+       * @description Over tRPC, internal keys may also place, ship and complete orders.
+       * @enum {string}
+       */
+      kind: 'external' | 'internal';
+      /** @description Whether it may change nothing. */
+      readOnly: boolean;
+      /**
+       * Format: date-time
+       * @description When it was created, in UTC.
+       */
+      createdAt: string;
+      /**
+       * Format: date-time
+       * @description When the key that was sent stops being valid, in UTC, because it expires or was rotated; null if no end is set.
+       */
+      expiresAt: string | null;
+    };
     /** @description One page of orders. */
     OrdersPage: {
       orders: components['schemas']['OrderV2'][];
@@ -163,6 +192,9 @@ export interface operations {
     };
   };
   getLimits: {
+    parameters: object;
+  };
+  getKey: {
     parameters: object;
   };
   listOrdersPage: {

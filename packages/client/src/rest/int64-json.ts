@@ -16,6 +16,13 @@ const MANY_DIGITS = /\d{16}/;
 /** A 64-bit integer in its field. It cannot match inside a string, in which a backslash precedes every quotation mark. */
 const INT64_VALUES = new RegExp(`("(?:${FIELD_NAMES.join('|')})"\\s*:\\s*)(-?\\d+)(?=\\s*[,}])`, 'g');
 
+/** @throws SyntaxError if the text is not JSON or not an array of objects */
+export function parseObjects<Value extends object>(text: string): Value[] {
+  const values: unknown = JSON.parse(text);
+  if (!Array.isArray(values) || !values.every(isRecord)) throw new SyntaxError('The JSON is not an array of objects.');
+  return values as Value[]; // by the document
+}
+
 /**
  * Parses objects whose 64-bit integers `JSON.parse` would round. Objects in them must hold none.
  *
@@ -24,9 +31,10 @@ const INT64_VALUES = new RegExp(`("(?:${FIELD_NAMES.join('|')})"\\s*:\\s*)(-?\\d
  * @throws SyntaxError if the text is not JSON or not an array of objects; RangeError if such a field is not an integer
  */
 export function parseInt64Objects<Value extends object>(text: string): Value[] {
-  const values: unknown[] = JSON.parse(MANY_DIGITS.test(text) ? text.replace(INT64_VALUES, '$1"$2"') : text);
+  const values = parseObjects<Record<string, unknown>>(
+    MANY_DIGITS.test(text) ? text.replace(INT64_VALUES, '$1"$2"') : text,
+  );
   for (const value of values) {
-    if (!isRecord(value)) throw new SyntaxError('The JSON is not of objects.');
     for (const name of FIELD_NAMES) {
       const number = value[name];
       if (typeof number === 'number' || typeof number === 'string') value[name] = BigInt(number);

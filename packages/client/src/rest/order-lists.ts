@@ -76,7 +76,7 @@ export async function* readBatches<Item extends object>(
     begun = 1;
   }
   if (!rest.trimEnd().endsWith(']')) throw connectionError(response);
-  parseObjects(rest, response);
+  readObjects(rest, response);
 }
 
 function tryParse<Item extends object>(text: string): Item[] | undefined {
@@ -88,9 +88,13 @@ function tryParse<Item extends object>(text: string): Item[] | undefined {
 }
 
 /** @throws PetstoreError if the text is not a JSON array of objects */
-export function parseObjects<Item extends object>(text: string, response: ServiceResponse): Item[] {
+export function readObjects<Item extends object>(
+  text: string,
+  response: ServiceResponse,
+  parse: (text: string) => Item[] = parseInt64Objects<Item>,
+): Item[] {
   try {
-    return parseInt64Objects<Item>(text);
+    return parse(text);
   } catch (cause) {
     throw notExpected(response, cause);
   }

@@ -6,6 +6,7 @@ import { withRetries } from '../transport/retries.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document.ts';
 import type { components as componentsV2, operations as operationsV2 } from './document-v2.ts';
+import { parseInt64Objects, parseObjects } from './int64-json.ts';
 import { eventsOverRest, type OrderEventV2 } from './order-events.ts';
 import {
   listOf,
@@ -13,8 +14,8 @@ import {
   type OrderFilter,
   type OrderList,
   type OrderV2,
-  parseObjects,
   readBatches,
+  readObjects,
   readPages,
 } from './order-lists.ts';
 
@@ -24,11 +25,15 @@ export type Pet = components['schemas']['Pet'];
 /** The rate limit status of the key: what remains in each window, and when it resets. */
 export type Limits = componentsV2['schemas']['Limits'];
 
+/** The key that calls, without its secret. */
+export type Key = componentsV2['schemas']['Key'];
+
 /** The methods of operations that are named otherwise: each does more than one call of its operation, or reads shorter. */
 interface MethodNames {
   readonly listOrdersPage: 'listOrders';
   readonly listOrderEvents: 'orderEvents';
   readonly getLimits: 'limits';
+  readonly getKey: 'key';
 }
 
 type MethodOf<Operation> = Operation extends keyof MethodNames ? MethodNames[Operation] : Operation & string;
@@ -62,6 +67,13 @@ export interface PetstoreRestClientV2 extends Record<MethodOf<keyof operationsV2
    * @beta
    */
   limits(options?: CallOptions): Promise<Limits>;
+
+  /**
+   * What the service knows of the key: what it may do, and until when.
+   *
+   * @beta
+   */
+  key(options?: CallOptions): Promise<Key>;
 
   /**
    * The changes of orders, in order and without gaps: `for await (const { id, order } of v2.orderEvents({ after }))`. It
@@ -137,8 +149,10 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
   };
   const get = (path: string, options?: CallOptions, streams = false) =>
     request({ method: 'GET', path, read: requireOk, streams }, options);
-  const getObject = <Value extends object>(path: string, options?: CallOptions): Promise<Value> =>
-    request({ method: 'GET', path, read: readObject<Value> }, options);
+  const getOrderOrPet = <Value extends Order | OrderV2 | Pet>(path: string, options?: CallOptions): Promise<Value> =>
+    request({ method: 'GET', path, read: (response) => readObject(response, parseInt64Objects<Value>) }, options);
+  const getObject = <Value extends Limits | Key>(path: string, options?: CallOptions): Promise<Value> =>
+    request({ method: 'GET', path, read: (response) => readObject(response, parseObjects<Value>) }, options);
   const cancelOrder = (path: string, options?: CallOptions) =>
     request({ method: 'DELETE', path, read: readCancelled }, options);
   return {
@@ -149,15 +163,16 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
       }, options);
     },
     cancelOrder: ({ orderId }, options) => cancelOrder(`/v1/store/orders/${segmentOf(orderId)}`, options),
-    getPetById: ({ petId }, options) => getObject(`/v1/pets/${segmentOf(petId)}`, options),
+    getPetById: ({ petId }, options) => getOrderOrPet(`/v1/pets/${segmentOf(petId)}`, options),
     v2: {
       listOrders(filter = {}, options = {}) {
         checkCallOptions(options);
         return listOf(() => readPages(filter, (query) => get(`/v2/store/orders${query}`, options)), options);
       },
-      getOrder: ({ orderId }, options) => getObject(`/v2/store/orders/${segmentOf(orderId)}`, options),
+      getOrder: ({ orderId }, options) => getOrderOrPet(`/v2/store/orders/${segmentOf(orderId)}`, options),
       cancelOrder: ({ orderId }, options) => cancelOrder(`/v2/store/orders/${segmentOf(orderId)}`, options),
       limits: (options) => getObject<Limits>('/v2/limits', options),
+      key: (options) => getObject<Key>('/v2/key', options),
       orderEvents(options = {}) {
         checkFollowOptions(options);
         return followEvents(connection, eventsOverRest(defaults.serviceUrl), options);
@@ -171,9 +186,9 @@ function requireOk(response: ServiceResponse): ServiceResponse {
   return response;
 }
 
-function readObject<Value extends object>(response: ServiceResponse): Value {
+function readObject<Value extends object>(response: ServiceResponse, parse: (text: string) => Value[]): Value {
   const { text } = requireOk(response);
-  const [value] = parseObjects<Value>(`[${text}]`, response);
+  const [value] = readObjects(`[${text}]`, response, parse);
   if (value === undefined) throw response.createError();
   return value;
 }

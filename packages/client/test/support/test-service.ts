@@ -54,7 +54,8 @@ const KEYS: Readonly<Record<string, Pick<ApiKeyPrincipal, 'kind' | 'readOnly'>>>
 };
 /** The service goes by the real time, and these tests are to pass in any year. */
 const NEVER = new Date('9999-12-31T00:00:00Z');
-const KEY_ID = 'abcd1234' as ApiKeyId; // never looked up
+const KEY_CREATED_AT = new Date('2026-10-01T12:00:00.000Z');
+const KEY_ID = '12345678' as ApiKeyId; // never looked up, and no number for all its digits
 
 export async function startTestService({
   limits = { perMinute: LIMIT_MAX, perDay: LIMIT_MAX },
@@ -123,7 +124,7 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
       services,
       requestId: 'test',
       signal: closed.signal,
-      principal: { type: 'api-key', keyId: KEY_ID, ...permissions, plan },
+      principal: { type: 'api-key', keyId: KEY_ID, ...permissions, plan, name: 'test', createdAt: KEY_CREATED_AT },
       delivery: { type: 'in-process' },
       async wait(durationMs, work) {
         const over = new AbortController();

@@ -149,6 +149,7 @@ test('each operation says how stable it is, unless it is stable, and whether it 
   await reference.page.getByRole('navigation', { name: 'Version' }).getByRole('link', { name: 'v2' }).click();
   await reference.page.getByRole('heading', { name: 'Petstore Orders, v2 preview' }).waitFor();
   expect(await marks()).toEqual([
+    'GET /v2/key Beta',
     'GET /v2/limits Beta',
     'GET /v2/store/order-events Experimental',
     'GET /v2/store/orders Experimental',

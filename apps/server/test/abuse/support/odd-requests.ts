@@ -31,7 +31,16 @@ const PATHS = [
   ...['/v1/pets/1', '/v1/pets/x', '/v3/store/orders', '/', '/docs', '/v1/openapi.json', '/v1/openapi.yaml', '/nothing'],
 ];
 const PROCEDURES = [
-  ...['orders.cancel', 'orders.place', 'orders.ship', 'orders.complete', 'orders.get', 'pets.get', 'limits.current'],
+  ...[
+    'orders.cancel',
+    'orders.place',
+    'orders.ship',
+    'orders.complete',
+    'orders.get',
+    'pets.get',
+    'limits.current',
+    'key.current',
+  ],
   ...['v2.orders.list', 'orders', '__proto__', 'orders.cancel.constructor', ''],
 ];
 const TYPES = ['bigint', 'Date', 'undefined', 'set', 'map', 'regexp', 'Error', 'number', 'URL', 'nothing'];

@@ -20,17 +20,24 @@ export function overriding<Target extends object>(target: Target, methods: Parti
   });
 }
 
+const rejecting = <Port extends object>(port: Port, error: Error): Port =>
+  new Proxy(port, { get: () => () => Promise.reject(error) });
+
+/** For an app in which no key can be looked up. */
+export const failingToFindKeys = (error: Error): TestAppOptions => ({
+  wrap: { apiKeys: (apiKeys) => rejecting(apiKeys, error) },
+});
+
 /** For an app whose repositories, log and look at limits fail with an error, whichever of their methods is called. */
 export function failing(error: Error): TestAppOptions {
-  const rejecting = <Port extends object>(port: Port) => new Proxy(port, { get: () => () => Promise.reject(error) });
   const list = (): never => {
     throw error;
   };
   return {
     wrap: {
-      orders: (orders) => overriding(rejecting(orders), { listOrders: list, listOrderTexts: list }),
-      pets: rejecting,
-      events: rejecting,
+      orders: (orders) => overriding(rejecting(orders, error), { listOrders: list, listOrderTexts: list }),
+      pets: (pets) => rejecting(pets, error),
+      events: (events) => rejecting(events, error),
       limiter: (limiter) => overriding(limiter, { peek: () => Promise.reject(error) }),
     },
   };
