@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeLimits, PLANS } from '@petstore/domain';
+import { describeLimits, ORDER_STATUSES, PLAN_NAMES, PLANS } from '@petstore/domain';
 import { readCommit } from '@petstore/runtime';
 import { createTemporaryFolder, createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
@@ -29,7 +29,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['keys help dance', 'Usage: petstore keys [options] [command]'],
     ['keys create', "petstore: required option '--plan <plan>' not specified"],
     ['keys create --plan free --nmae x', "petstore: unknown option '--nmae'\n(Did you mean --name?)"],
-    ['keys create --plan gold', 'Allowed choices are free, pro, business, enterprise'],
+    ['keys create --plan gold', `Allowed choices are ${PLAN_NAMES.join(', ')}`],
     ['keys create --plan free extra', 'too many arguments'],
     ['keys create --plan free --per-minute 5 --per-day 5', 'for the enterprise plan only'],
     ['keys create --plan enterprise', 'needs both --per-minute and --per-day'],
@@ -44,7 +44,7 @@ describe('wrong usage ends with 2, says why in words, and does nothing', () => {
     ['keys set-plan abcdEFGH --plan pro --per-day 5', 'for the enterprise plan only'],
     ['orders generate --count 0', '--count must be a whole number from 1'],
     ['orders generate --count 1 --seed 2147483648', '--seed must be a whole number from 0 to 2147483647'],
-    ['orders list --status complete', 'Allowed choices are pending, shipped, cancelled'],
+    ['orders list --status complete', `Allowed choices are ${ORDER_STATUSES.join(', ')}`],
     ['orders export - --format xml', 'Allowed choices are ndjson, csv'],
     ['audit --order 9223372036854775808', '--order must be an order ID'],
     ['audit --key abc', '--key must be the eight letters and digits'],

@@ -3,16 +3,22 @@ import { join } from 'node:path';
 import {
   ADDRESS_REQUESTS_IN_FLIGHT_MAX,
   ADDRESS_REQUESTS_PER_MINUTE,
+  hasFixedLimits,
   KEY_REQUESTS_IN_FLIGHT_MAX,
   KEY_WAITING_CALLS_MAX,
   longListsOfPlan,
+  PLAN_NAMES,
   PLANS,
+  type RequestLimits,
 } from '@petstore/domain';
 import { expect, test } from 'vitest';
 import { DEFAULT_BOUNDS as BOUNDS } from '../src/http/app-options.ts';
 import { ROOT } from './support/documentation.ts';
 
-const { free, pro, business, enterprise } = PLANS;
+const { free, enterprise } = PLANS;
+
+/** The plans with limits of their own, the smallest first. */
+const FIXED = PLAN_NAMES.filter(hasFixedLimits).map((name) => PLANS[name]);
 
 const number = new Intl.NumberFormat('en-US').format;
 const seconds = (ms: number) => `${ms / 1_000} s`;
@@ -21,6 +27,10 @@ const longListsOfEnterprise = longListsOfPlan({ name: 'enterprise', limits: PLAN
 /** Requests that a plan can keep open by bodies that take as long as they may. */
 const slowBodies = (perMinute: number) =>
   Math.min((perMinute * BOUNDS.requestTimeoutMs) / 60_000, KEY_REQUESTS_IN_FLIGHT_MAX);
+
+/** A figure of each plan: `Free is 1, Pro 5`. @param first the words before the first figure */
+const ofEachPlan = (first: string, figureOf: (limits: RequestLimits) => string | number) =>
+  FIXED.map(({ label, limits }, i) => `${label} ${i === 0 ? first : ''}${figureOf(limits)}`).join(', ');
 
 test.each([
   `${number(BOUNDS.maxBodyBytes)} a request`,
@@ -37,8 +47,10 @@ test.each([
   `${seconds(BOUNDS.headersTimeoutMs)} for the headers, ${seconds(BOUNDS.requestTimeoutMs)} for the whole request`,
   `${seconds(BOUNDS.keepAliveTimeoutMs)} between requests; ${number(BOUNDS.maxHeaderBytes)} bytes of headers`,
   `${number(PLANS.free.limits.perDay)} orders a day with a Free key`,
-  `a Free key holds ${slowBodies(PLANS.free.limits.perMinute)}, Pro ${slowBodies(PLANS.pro.limits.perMinute)}, ` +
-    `Business all ${slowBodies(PLANS.business.limits.perMinute)}`,
+  ofEachPlan('key holds ', ({ perMinute }) => {
+    const held = slowBodies(perMinute);
+    return held === KEY_REQUESTS_IN_FLIGHT_MAX ? `all ${held}` : held;
+  }),
   `${10 * longLists} of the ${BOUNDS.maxLongLists} lists, ` +
     `${number(10 * KEY_REQUESTS_IN_FLIGHT_MAX)} of the ${number(BOUNDS.maxRequestsInFlight)} requests`,
   `${BOUNDS.maxLongLists / longLists} keys fill the ${BOUNDS.maxLongLists} places`,
@@ -52,7 +64,15 @@ test.each([
 const readWords = (document: string) => readFileSync(join(ROOT, document), 'utf8').replace(/\s+/g, ' ');
 
 /** In whole requests. */
-const perSecond = ({ limits }: { limits: { perMinute: number } }) => Math.floor(limits.perMinute / 60);
+const perSecond = ({ perMinute }: RequestLimits) => {
+  const requests = Math.floor(perMinute / 60);
+  return requests === 1 ? '1 request a second' : requests;
+};
+
+/** How many clients may share a key without a ban, where it is more than with any plan. */
+const POOLS = FIXED.map(({ label, limits }) => ({ label, clients: 2 * limits.perMinute })).filter(
+  ({ clients }) => clients > 250,
+);
 
 test.each([
   [
@@ -63,9 +83,10 @@ test.each([
     'docs/guides/limits.md',
     `| long lists of a key, over REST and tRPC together | ${free.longListsMax}; with Enterprise ${enterprise.longListsMax} |`,
   ],
+  ['docs/guides/limits.md', `Divided evenly, ${ofEachPlan('is ', perSecond)}.`],
   [
     'docs/guides/limits.md',
-    `Free is ${perSecond(free)} request a second, Pro ${perSecond(pro)}, Business ${perSecond(business)}.`,
+    `up to 250 that share a key (${POOLS.map(({ label, clients }) => `with ${label} ${number(clients)}`).join(', ')})`,
   ],
   ['docs/guides/follow-orders.md', `Of one key ${KEY_WAITING_CALLS_MAX} calls wait at a time in a server`],
   ['docs/runbook.md', `beyond ${number(BOUNDS.maxWaitingCalls)}, calls are answered without a wait`],
@@ -74,5 +95,5 @@ test.each([
 });
 
 test('the documents name one number for all plans but Enterprise', () => {
-  expect([pro.longListsMax, business.longListsMax]).toEqual([free.longListsMax, free.longListsMax]);
+  expect(new Set(FIXED.map(({ longListsMax }) => longListsMax))).toEqual(new Set([free.longListsMax]));
 });

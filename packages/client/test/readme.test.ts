@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { formatWithOptions } from 'node:util';
+import { hasFixedLimits, PLAN_NAMES } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { startReadmeService } from './support/shown-programs.ts';
@@ -43,6 +44,11 @@ describe('the README', () => {
   test.each(EXAMPLES)('shows examples/%s as it is, and what it prints', async (file) => {
     expect(blockOf(`examples/${file}`)).toBe(readFileSync(join(PACKAGE, 'examples', file), 'utf8'));
     await expectOutput(file, blockOf(`output of examples/${file}`) ?? PRINTS[file]);
+  });
+
+  test('names each plan that a test can choose', () => {
+    const plans = PLAN_NAMES.filter(hasFixedLimits).map((name) => `\`'${name}'\``);
+    expect(README).toContain(`- \`plan\` is ${plans.join(', ')}, or limits: `);
   });
 
   test('shows no other program', () => {
