@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTemporaryFolder, endWithTestRun, type TemporaryFolder } from '@petstore/testing';
@@ -68,6 +68,36 @@ test.each([
   expect(processes.length).toBeGreaterThan(5);
   process.kill(depth === 'all' ? -pid : (processes[depth] ?? Number.NaN), signal);
   await vi.waitFor(() => expect(processes.filter(isRunning)).toEqual([]), { timeout: 10_000, interval: 100 });
+  await ended;
+});
+
+test('pnpm dev starts the server anew when a module has changed, and Ctrl-C ends all of it', {
+  timeout: 90_000,
+}, async () => {
+  using folder = copyStarted();
+  using small = createSmallCheckout();
+  const started = spawn('npx', ['--yes', 'pnpm@12', 'dev'], {
+    cwd: small.path,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const { pid = Number.NaN } = started;
+  const ended = once(started, 'close').then(endWithTestRun(pid));
+  let output = '';
+  for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (output += text));
+  const servers = () => Array.from(output.matchAll(/, process (\d+)/g), ([, server]) => Number(server));
+  const isUp = (times: number) => () => output.split('listening on ').length > times;
+  await vi.waitUntil(isUp(1), { timeout: 60_000 });
+  const before = processesBelow(pid);
+  const now = new Date();
+  utimesSync(join(ROOT, 'packages/domain/src/plan.ts'), now, now); // as far as who watches it can tell, it has changed
+  await vi.waitUntil(isUp(2), { timeout: 60_000 });
+  const [first = Number.NaN, second = Number.NaN] = servers();
+  expect([isRunning(first), isRunning(second)]).toEqual([false, true]);
+  const processes = new Set([...before, ...processesBelow(pid)]);
+  process.kill(-pid, 'SIGINT');
+  await vi.waitFor(() => expect([...processes].filter(isRunning)).toEqual([]), { timeout: 10_000, interval: 100 });
   await ended;
 });
 
