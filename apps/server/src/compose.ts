@@ -53,6 +53,9 @@ export interface RunningServer {
 /** How long before the end of a shutdown requests are cut off, in milliseconds: the databases then have time to close. */
 const CLOSING_MS = 3_000;
 
+/** How long after the start MikroORM is loaded, in milliseconds: it holds requests up, and the first have waited already. */
+const LOAD_ORM_AFTER_MS = 1_000;
+
 export interface StartOptions {
   /** Whether OpenTelemetry's variables ask for spans. Its SDK reads the other variables itself. */
   readonly recordsSpans: boolean;
@@ -190,7 +193,7 @@ export async function startServer(
   void storage.firstUp.then(() => {
     if (!health.beginServing()) return;
     printStartupMessage({ publicUrl, listenUrl, adminUrl, ...backends.description, demoKeys }, settings, logger);
-    persistence.loadOrm().catch(onBackgroundError); // takes as long as the start, which did without it
+    setTimeout(() => persistence.loadOrm().catch(onBackgroundError), LOAD_ORM_AFTER_MS).unref();
   });
   const running = resources.move();
   return {
