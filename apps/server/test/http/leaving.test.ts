@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENTLY } from '@petstore/testing';
-import { expect, test } from 'vitest';
+import { describe, type ExpectStatic, expect, test } from 'vitest';
 import { openRaw, request } from './support/raw-http.ts';
 import { LIST_BEGIN, LIST_END, overriding } from './support/replaced-parts.ts';
 import { startTestApp, type TestApp } from './support/test-app.ts';
@@ -51,9 +51,9 @@ async function startHeldApp(held: 'lists' | 'limiter', failure?: Error) {
 }
 
 /** Waits until the request is over for whoever serves it, too. */
-async function settle({ app, observed }: TestApp): Promise<void> {
-  await expect.poll(() => observed.length, PATIENTLY).toBeGreaterThan(0);
-  await expect.poll(() => app.traffic.requestsInFlight.count, PATIENTLY).toBe(0);
+async function settle({ app, observed }: TestApp, { poll }: Pick<ExpectStatic, 'poll'> = expect): Promise<void> {
+  await poll(() => observed.length, PATIENTLY).toBeGreaterThan(0);
+  await poll(() => app.traffic.requestsInFlight.count, PATIENTLY).toBe(0);
   await sleep(100);
 }
 
@@ -63,25 +63,28 @@ const failuresOf = ({ logLines, errorCodes }: TestApp) => ({
 });
 const NO_FAILURES = { lines: [], errorCodes: [] };
 
-for (const [what, requestOf] of Object.entries(REQUESTS)) {
-  for (const end of ['destroy', 'resetAndDestroy'] as const) {
-    for (const held of ['limiter', 'lists'] as const) {
-      test(`who leaves (${end}) ${what} that waits for its ${held} is neither an error nor counted as one`, async () => {
-        const { app: heldApp, begun, letGo } = await startHeldApp(held);
-        await using app = heldApp;
-        using connection = await openRaw({ port: app.port });
-        connection.write(requestOf(app.key));
-        await begun;
-        connection.socket[end]();
-        await expect.poll(() => app.app.traffic.connections.count, PATIENTLY).toBe(0);
-        letGo();
-        await settle(app);
-        expect(failuresOf(app)).toEqual(NO_FAILURES);
-        if (!what.includes('streamed') || held === 'limiter') expect(app.observed).toMatchObject([{ status: 499 }]);
-      });
-    }
-  }
-}
+const WAYS_TO_LEAVE = Object.entries(REQUESTS).flatMap(([what, requestOf]) =>
+  (['destroy', 'resetAndDestroy'] as const).flatMap((end) =>
+    (['limiter', 'lists'] as const).map((held) => ({ what, requestOf, end, held })),
+  ),
+);
+
+describe.concurrent('is neither an error nor counted as one', () => {
+  test.for(WAYS_TO_LEAVE)('who leaves ($end) $what that waits for its $held', async (way, { expect }) => {
+    const { what, requestOf, end, held } = way;
+    const { app: heldApp, begun, letGo } = await startHeldApp(held);
+    await using app = heldApp;
+    using connection = await openRaw({ port: app.port });
+    connection.write(requestOf(app.key));
+    await begun;
+    connection.socket[end]();
+    await expect.poll(() => app.app.traffic.connections.count, PATIENTLY).toBe(0);
+    letGo();
+    await settle(app, expect);
+    expect(failuresOf(app)).toEqual(NO_FAILURES);
+    if (!what.includes('streamed') || held === 'limiter') expect(app.observed).toMatchObject([{ status: 499 }]);
+  });
+});
 
 test('who leaves a list at whatever moment is neither an error nor counted as one', async () => {
   await using app = await startTestApp();

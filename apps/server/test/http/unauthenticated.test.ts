@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { createKey, forgedKey, prepareServerDatabase } from '../support/database.ts';
 import { expectError } from './support/expect-error.ts';
 import { openRaw, request, sendRaw } from './support/raw-http.ts';
-import { startCountingApp, startTestApp, type TestApp } from './support/test-app.ts';
+import { countForAddress, startCountingApp, startTestApp, type TestApp } from './support/test-app.ts';
 
 /** Sends requests one after the other on one connection from an address. @returns their responses */
 async function sendFrom(localAddress: string, { port }: TestApp, keys: readonly (string | undefined)[]) {
@@ -24,13 +24,14 @@ describe('an address over its limit', () => {
     await using app = counting;
     const address = '127.0.0.11';
     const begin = performance.now();
-    const responses = await sendFrom(address, app, Array.from({ length: 1_000 }, forgedKey));
+    await countForAddress(app, address, 590);
+    const responses = await sendFrom(address, app, Array.from({ length: 100 }, forgedKey));
     const seconds = (performance.now() - begin) / 1_000;
     expect(responses.map(({ status, headers }) => `${status} ${headers['x-ratelimit-remaining']}`)).toEqual([
-      ...Array.from({ length: 600 }, (_, sent) => `401 ${599 - sent}`),
-      ...Array(400).fill('429 0'),
+      ...Array.from({ length: 10 }, (_, sent) => `401 ${9 - sent}`),
+      ...Array(90).fill('429 0'),
     ]);
-    expect(lookUps()).toBeLessThanOrEqual(600 + 5 * Math.ceil(seconds + 1));
+    expect(lookUps()).toBeLessThanOrEqual(10 + 5 * Math.ceil(seconds + 1));
     for (const response of responses.slice(-5)) {
       expect(response.headers['x-ratelimit-limit']).toBe('600');
       expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1);
@@ -43,12 +44,9 @@ describe('an address over its limit', () => {
     const address = '127.0.0.12';
     const { text: unknown } = await createKey(app.persistence);
     expect((await app.fetch('/v1/pets/1')).status).toBe(404);
-    const refused = await sendFrom(
-      address,
-      app,
-      Array.from({ length: 610 }, () => undefined),
-    );
-    expect(refused.at(-1)?.status).toBe(429);
+    await countForAddress(app, address, 600);
+    const [refused] = await sendFrom(address, app, [undefined]);
+    expect(refused?.status).toBe(429);
     const [known, other] = await sendFrom(address, app, [app.key, unknown]);
     expect(known?.status).toBe(404);
     expect(other?.status).toBe(404);
@@ -58,11 +56,8 @@ describe('an address over its limit', () => {
     const { app: counting, lookUps } = await startCountingApp();
     await using app = counting;
     const localAddress = '127.0.0.13';
-    await sendFrom(
-      localAddress,
-      app,
-      Array.from({ length: 601 }, () => undefined),
-    );
+    await countForAddress(app, localAddress, 600);
+    await sendFrom(localAddress, app, [undefined]);
     const text = Array.from({ length: 50 }, () => request('/v1/pets/%zz', forgedKey())).join('');
     const responses = await sendRaw(text, { port: app.port, localAddress, count: 50 });
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([400]));
@@ -136,10 +131,11 @@ test('input that the parser refuses counts for its address: 600 a minute, and th
     ['headers_too_large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`],
   ] as const;
   const KEYLESS = 'GET /v1/store/orders HTTP/1.1\r\nHost: x\r\n\r\n';
-  for (let round = 0; round < 300; round++) {
+  await countForAddress(app, '127.0.0.9', 590);
+  for (let round = 0; round < 5; round++) {
     for (const [i, [code, text]] of REFUSED.entries()) {
       const { headers } = await expectError(await send(text, '127.0.0.9'), code);
-      expect(headers['x-ratelimit-remaining']).toBe(`${599 - round * 2 - i}`);
+      expect(headers['x-ratelimit-remaining']).toBe(`${9 - round * 2 - i}`);
     }
   }
   await expectError(await send(KEYLESS, '127.0.0.9'), 'rate_limit_exceeded');

@@ -18,6 +18,7 @@ import { createTestRedis, PATIENCE_MS } from '@petstore/testing';
 import type { FastifyInstance } from 'fastify';
 import pino from 'pino';
 import { afterAll } from 'vitest';
+import { addressSubject } from '../../../src/http/address.ts';
 import { createApp } from '../../../src/http/app.ts';
 import type { AppOptions } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
@@ -204,6 +205,12 @@ async function createRefusedKey(app: TestApp, refusals: number): Promise<string>
   const decisions = await Promise.all(Array.from({ length: 1 + refusals }, () => app.limiter.check(subject, 1)));
   if (decisions.filter(({ outcome }) => outcome === 'admitted').length !== 1) throw new Error('1 should have fit');
   return text;
+}
+
+/** Counts requests without a key for an address, as if they had been sent. */
+export async function countForAddress({ limiter }: TestApp, address: string, requests: number): Promise<void> {
+  const { outcome } = await limiter.check(addressSubject(address), requests);
+  if (outcome !== 'admitted') throw new Error('the address should have had room');
 }
 
 /** A key whose next request is the first one to be refused with `api_key_banned`. */
