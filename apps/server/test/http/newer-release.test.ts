@@ -35,7 +35,8 @@ describe('an order in a state that only a newer release knows', () => {
   });
 
   test('is listed and found in v2 with its state', async () => {
-    const order = { id: '70', petId: '7', quantity: 2, complete: false, status: 'returned' };
+    const times = { placedAt: AT, shippedAt: AT };
+    const order = { id: '70', petId: '7', quantity: 2, complete: false, status: 'returned', ...times };
     expect(await (await app.fetch('/v2/store/orders/70')).json()).toEqual(order);
     expect(await (await app.fetch('/v2/store/orders?petId=7')).text()).toContain(JSON.stringify(order));
   });

@@ -12,7 +12,7 @@ const ANOTHER = '127.0.0.2';
 
 const onHost = (url: string, hostname: string): string => Object.assign(new URL(url), { hostname }).href;
 
-describe('with HOST and a SECURITY_CONTACT', () => {
+describe('with HOST and what the interface says of itself', () => {
   const CONTACT = 'mailto:security@shop.example';
   const beforeStartMs = Date.now();
   let started: StartedServer;
@@ -21,6 +21,12 @@ describe('with HOST and a SECURITY_CONTACT', () => {
       HOST: ANOTHER,
       SECURITY_CONTACT: CONTACT,
       PUBLIC_BASE_URL: 'https://api.shop.example/x/v1',
+      STAGING_BASE_URL: 'https://staging.shop.example/v1',
+      SUPPORT_CONTACT: 'https://shop.example/support',
+      STATUS_PAGE_URL: 'https://status.shop.example',
+      PETS_SUNSET_AT: '2031-05-06',
+      CORS_ORIGINS: 'https://shop.example',
+      TRUST_PROXY: '127.0.0.0/8',
     });
   });
   afterAll(() => started[Symbol.asyncDispose]());
@@ -37,6 +43,28 @@ describe('with HOST and a SECURITY_CONTACT', () => {
   test('an error leads to its page below PUBLIC_BASE_URL, without the version', async () => {
     const { headers } = await fetch(`${await started.server.url()}/v1/store/orders`);
     expect(headers.get('link')).toBe('<https://api.shop.example/x/docs/errors/missing_api_key>; rel="help"');
+  });
+
+  test('the document names both addresses of the service, whom to ask and where its status is', async () => {
+    const { servers, info } = await (await fetch(`${await started.server.url()}/v1/openapi.json`)).json();
+    expect(servers).toMatchObject([
+      { url: 'https://api.shop.example/x/v1' },
+      { url: 'https://staging.shop.example/v1' },
+    ]);
+    expect(info.contact).toMatchObject({ url: 'https://shop.example/support' });
+    expect(info.description).toContain('https://status.shop.example');
+  });
+
+  test('pets end when PETS_SUNSET_AT says, origins of CORS_ORIGINS may read that, and TRUST_PROXY tells callers apart', async () => {
+    const callFrom = async (address: string) => {
+      const headers = { origin: 'https://shop.example', 'x-forwarded-for': address };
+      return (await fetch(`${await started.server.url()}/v1/pets/1`, { headers })).headers;
+    };
+    const first = await callFrom('198.51.100.7');
+    expect(first.get('sunset')).toBe('Tue, 06 May 2031 00:00:00 GMT');
+    expect(first.get('access-control-allow-origin')).toBe('https://shop.example');
+    expect(first.get('x-ratelimit-remaining')).toBe('599');
+    expect((await callFrom('198.51.100.8')).get('x-ratelimit-remaining')).toBe('599');
   });
 
   test('/.well-known/security.txt names the contact without a key, for a year', async () => {
