@@ -5,6 +5,7 @@
  * `pnpm test --filter=@petstore/domain` or `pnpm test --force`.
  */
 import { spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { ensureRedis } from './ensure-redis.ts';
 import { ensureNeededPrograms } from './needed-programs.ts';
@@ -35,11 +36,19 @@ const mayInstall = given.includes(INSTALL) || !['', '0', 'false'].includes(CI ??
 const missing = ensureRedis() ?? ensureNeededPrograms(task, { mayInstall, postgresFolder, redis });
 if (missing !== undefined) refuse(missing, 1);
 
+// One package more than there are processors, which turbo runs at once by itself: most tests wait for servers.
+const concurrency = turboArguments.some((argument) => argument.startsWith('--concurrency'))
+  ? []
+  : [`--concurrency=${availableParallelism() + 1}`];
 clearReports(ROOT, task);
-const turbo = spawnSync('turbo', ['run', task, '--continue=dependencies-successful', ...turboArguments], {
-  stdio: 'inherit',
-  env: { TURBO_TELEMETRY_DISABLED: '1', NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env },
-});
+const turbo = spawnSync(
+  'turbo',
+  ['run', task, '--continue=dependencies-successful', ...concurrency, ...turboArguments],
+  {
+    stdio: 'inherit',
+    env: { TURBO_TELEMETRY_DISABLED: '1', NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env },
+  },
+);
 if (turbo.error) throw turbo.error;
 
 const failed = printOutcomes(readOutcomes(ROOT, task, turbo.status));
