@@ -8,7 +8,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { ADVISORY_LOCKS } from '../src/advisory-locks.ts';
 import { Database } from '../src/database/database.ts';
 import { openPersistence, SchemaError } from '../src/index.ts';
-import { MIGRATION_NAMES, MIGRATIONS, type MigrationEntry } from '../src/schema/migration-list.ts';
+import { MIGRATION_NAMES, MIGRATIONS } from '../src/schema/migration-list.ts';
 import { runMigrations } from '../src/schema/run-migrations.ts';
 import { NewerDatabaseError, toSchemaError } from '../src/schema/schema-error.ts';
 import { importOrders, NOW, newOrder, pendingOrder, runSql, useTestStore } from './support.ts';
@@ -298,7 +298,7 @@ async function createRole(databaseUrl: string) {
 }
 
 test('a migration names one before it as the oldest that it is compatible with, unless it is the first', () => {
-  for (const [index, [name, { oldestCompatibleMigration }]] of Object.entries<MigrationEntry>(MIGRATIONS).entries()) {
+  for (const [index, [name, { oldestCompatibleMigration }]] of Object.entries(MIGRATIONS).entries()) {
     const oldest = MIGRATION_NAMES.indexOf(oldestCompatibleMigration);
     expect(oldest, name).toBeGreaterThanOrEqual(0);
     expect(oldest, name).toBeLessThanOrEqual(Math.max(0, index - 1));

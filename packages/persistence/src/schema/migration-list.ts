@@ -5,30 +5,52 @@ import type { Migration } from '@mikro-orm/migrations';
 // not load the ORM.
 
 /**
- * A migration. It takes effect while servers of the previous release still run, so it must not change what they use.
+ * Loads a migration. It takes effect while servers of the previous release still run, so it must not change what they use.
  *
  * A migration that PostgreSQL refuses in a transaction, such as `create index concurrently`, overrides `isTransactional`.
  * Since it may have failed half-way before, it begins by removing the remains.
  */
-export interface MigrationEntry<Name extends string = string> {
-  readonly load: () => Promise<Constructor<Migration & Pick<Migration, 'up'>>>; // its `up` is not abstract any more
-  /**
-   * The last migration of the oldest release that works on the migrated schema, and on the values that it lets in. The
-   * database stores it for releases that do not know this migration.
-   */
-  readonly oldestCompatibleMigration: Name;
+type LoadMigration = () => Promise<Constructor<Migration & Pick<Migration, 'up'>>>; // its `up` is not abstract any more
+
+/** The migrations of a release, in order. */
+interface Release<Version extends string> {
+  /** The oldest release that works on the migrated schema, and on the values that it lets in: usually the one before. */
+  readonly oldestCompatible: Version;
+  readonly migrations: Readonly<Record<string, LoadMigration>>;
 }
 
-/** Checks that migrations name each other. */
-const inOrder = <Name extends string>(migrations: Readonly<Record<Name, MigrationEntry<NoInfer<Name>>>>) => migrations;
+/** Checks that releases name each other. */
+const inOrder = <Version extends string>(releases: Readonly<Record<Version, Release<NoInfer<Version>>>>) => releases;
 
-/** Every migration, in order. Names never change, and no migration can be undone. */
-export const MIGRATIONS = inOrder({
-  '0001-initial-schema': {
-    load: async () => (await import('./migrations/0001-initial-schema.ts')).InitialSchema,
-    oldestCompatibleMigration: '0001-initial-schema',
+/** Each release that changes the schema, in order. Names of migrations never change, and none can be undone. */
+const RELEASES = inOrder({
+  '1.0.0': {
+    oldestCompatible: '1.0.0',
+    migrations: {
+      '0001-initial-schema': async () => (await import('./migrations/0001-initial-schema.ts')).InitialSchema,
+    },
   },
 });
+
+export interface MigrationEntry {
+  readonly load: LoadMigration;
+  /**
+   * The last migration of the oldest release that works with this one. The database stores it for releases that do not know
+   * this migration.
+   */
+  readonly oldestCompatibleMigration: string;
+}
+
+/** @throws Error if a release has no migration */
+const entriesOf = <Version extends string>(releases: Readonly<Record<Version, Release<Version>>>) =>
+  Object.values<Release<Version>>(releases).flatMap(({ oldestCompatible, migrations }) => {
+    const oldestCompatibleMigration = Object.keys(releases[oldestCompatible].migrations).at(-1);
+    if (oldestCompatibleMigration === undefined) throw new Error(`the release ${oldestCompatible} has no migration`);
+    return Object.entries(migrations).map(([name, load]) => [name, { load, oldestCompatibleMigration }] as const);
+  });
+
+/** Every migration, in order. */
+export const MIGRATIONS: Readonly<Record<string, MigrationEntry>> = Object.fromEntries(entriesOf(RELEASES));
 
 export const MIGRATION_NAMES: readonly string[] = Object.keys(MIGRATIONS);
 

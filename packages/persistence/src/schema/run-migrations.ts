@@ -46,7 +46,7 @@ export async function runMigrations(
   await database.withLongSession((client) =>
     inTurn(client, onWait, async () => {
       const list = await Promise.all(
-        Object.entries<MigrationEntry>(migrations).map(async ([name, entry]) => ({
+        Object.entries(migrations).map(async ([name, entry]) => ({
           name,
           class: await recorded(name, entry),
         })),
