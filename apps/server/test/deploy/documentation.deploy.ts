@@ -12,7 +12,7 @@ const FOLLOWED = {
   'docs/guides/v2-preview.md': { commands: 7, programs: 1 },
   'docs/guides/five-minutes-rest.md': { commands: 5, programs: 1 },
   'docs/guides/five-minutes-trpc.md': { commands: 3, programs: 1 },
-  'docs/guides/follow-orders.md': { commands: 17, programs: 4 },
+  'docs/guides/follow-orders.md': { commands: 13, programs: 4 },
   'README.md': { commands: 5, programs: 0 },
 };
 

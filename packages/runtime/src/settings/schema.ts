@@ -108,7 +108,7 @@ export const settingsSchema = z.object({
   }),
   publicBaseUrl: setting('PUBLIC_BASE_URL', values.baseUrl.optional(), {
     mustBe: 'an http or https URL that ends in /v1',
-    meaning: 'address of the service in the OpenAPI documents',
+    meaning: 'address of the service in the OpenAPI documents and in links to errors',
     unset: 'from the listener; with `HOST=0.0.0.0` or `::`, relative to the document',
   }),
   stagingBaseUrl: setting('STAGING_BASE_URL', values.baseUrl.optional(), {
