@@ -62,6 +62,12 @@ class Model {
     ];
   }
 
+  /** When the next unit or refusal counts no longer; `undefined` if nothing counts. */
+  nextEndMs(): number | undefined {
+    const ends = [...this.#minute, ...this.#day, ...this.#refusals].map(({ countsUntilMs }) => countsUntilMs);
+    return ends.length === 0 ? undefined : Math.min(...ends);
+  }
+
   copy(): Model {
     const copy = new Model();
     const copyOf = (entries: readonly Entry[]) => entries.map((entry) => ({ ...entry }));
@@ -194,6 +200,8 @@ const gaps = fc.oneof(
 const step = fc.record({
   operation: operations,
   gapMs: gaps,
+  /** In place of the gap: the very moment at which something counts no longer. */
+  isAtEnd: fc.constantFrom(false, false, false, true),
   cost: fc.integer({ min: 1, max: 5 }),
   times: fc.constantFrom(1, 1, 1, 7, 300),
   /** A change of plan. */
@@ -223,8 +231,8 @@ test('the script in Redis, the functions in the process and the plain model deci
     const model = new Model();
     let { perMinute } = first;
     let now = START_MS;
-    for (const { operation, gapMs, times, ...step } of steps) {
-      now += gapMs;
+    for (const { operation, gapMs, isAtEnd, times, ...step } of steps) {
+      now = (isAtEnd ? model.nextEndMs() : undefined) ?? now + gapMs;
       perMinute = step.perMinute ?? perMinute;
       const limits = { perMinute, perDay };
       const cost = Math.min(step.cost, perMinute, perDay ?? step.cost);
