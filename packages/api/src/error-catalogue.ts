@@ -1,7 +1,8 @@
 import type { DomainReason } from '@petstore/domain';
 import type { TRPC_ERROR_CODE_KEY } from '@trpc/server';
+import type { ApiVersion } from './openapi/versions.ts';
 
-interface ErrorEntry {
+interface ErrorEntry<Code extends string> {
   /** The HTTP status over REST. */
   readonly status: number;
   /** The code of tRPC's own envelope. */
@@ -12,6 +13,13 @@ interface ErrorEntry {
   readonly meaning: string;
   /** The class that our client throws. */
   readonly clientClass: ClientClass;
+  /**
+   * What v1 responds with in place of the error, whose set of codes is closed: for an error of v2 that an operation of both
+   * versions has. @default v1 has the error as well
+   */
+  readonly inV1?: Code;
+  /** What the documents say of a response that this error alone leads to. @default what they say of its status */
+  readonly response?: string;
   /** Headers of the response, with names in lower case, in addition to those of every response. @default none */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -29,8 +37,10 @@ type ClientClass =
 
 /** Keeps the codes, and leaves the rest to their type: what callers import would repeat it all. */
 const catalogueOf = <Code extends string>(
-  entries: Readonly<Record<Code, ErrorEntry>>,
-): Readonly<Record<Code, ErrorEntry>> => entries;
+  entries: Readonly<Record<Code, ErrorEntry<NoInfer<Code>>>>,
+): Readonly<Record<Code, ErrorEntry<Code>>> => entries;
+
+const NO_LONGER_PENDING = 'The order is no longer pending.';
 
 /**
  * Every failure that a caller can see. The set is closed, and documented in docs/errors.md. The challenges are those of RFC
@@ -119,6 +129,7 @@ export const ERROR_CATALOGUE = catalogueOf({
     message: 'The order has already shipped. Shipped orders cannot be reversed.',
     meaning: 'The order has shipped.',
     clientClass: 'ConflictError',
+    response: NO_LONGER_PENDING,
   },
   order_already_cancelled: {
     status: 409,
@@ -126,6 +137,7 @@ export const ERROR_CATALOGUE = catalogueOf({
     message: 'The order has already been cancelled.',
     meaning: 'The order was cancelled before, perhaps by you.',
     clientClass: 'ConflictError',
+    response: NO_LONGER_PENDING,
   },
   order_not_shipped: {
     status: 409,
@@ -155,6 +167,7 @@ export const ERROR_CATALOGUE = catalogueOf({
     message: 'This deprecated operation is past its sunset date and no longer available.',
     meaning: 'The operation is past its sunset date.',
     clientClass: 'OperationSunsetError',
+    response: 'The operation is past its sunset date.',
   },
   events_expired: {
     status: 410,
@@ -163,6 +176,7 @@ export const ERROR_CATALOGUE = catalogueOf({
       'Events after this position have expired. List the orders again, then follow events from the current position.',
     meaning: 'v2 and tRPC: events after this position are deleted.',
     clientClass: 'EventsExpiredError',
+    response: 'Events after the position have expired.',
   },
   payload_too_large: {
     status: 413,
@@ -245,6 +259,10 @@ export const ERROR_CATALOGUE = catalogueOf({
 
 /** The machine-readable code of an error, as in the documented Error object. */
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/** The code by which a version of the REST interface reports an error. */
+export const codeIn = (version: ApiVersion, code: ErrorCode): ErrorCode =>
+  (version === 'v1' ? ERROR_CATALOGUE[code].inV1 : undefined) ?? code;
 
 interface ReasonError {
   readonly code: ErrorCode;

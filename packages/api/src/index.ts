@@ -4,7 +4,7 @@ export { createAuthenticator } from './authentication/create-authenticator.ts';
 export type { BeginList, Context, Services, Wait } from './context.ts';
 export { defineOperation } from './define-operation.ts';
 export { deprecationHeaders, sunsetDay } from './deprecation.ts';
-export { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
+export { codeIn, ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
 export { failureOf, toApiError } from './errors/to-api-error.ts';
 export { int64Text } from './int64.ts';

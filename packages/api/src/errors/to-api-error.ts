@@ -2,7 +2,8 @@ import { DomainError, type DomainReason, StorageUnavailableError } from '@petsto
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { ApiError } from '../api-error.ts';
-import { ERROR_OF_REASON, type ErrorCode } from '../error-catalogue.ts';
+import { codeIn, ERROR_OF_REASON, type ErrorCode } from '../error-catalogue.ts';
+import type { ApiVersion } from '../openapi/versions.ts';
 
 /** Refusals by tRPC itself, before a procedure runs. Procedures throw {@link ApiError}. */
 const CODE_OF_REFUSAL: Partial<Record<TRPC_ERROR_CODE_KEY, ErrorCode>> = {
@@ -41,6 +42,13 @@ export function toApiError(error: unknown): ApiError {
     if (cause instanceof SyntaxError) return new ApiError('malformed_json', undefined, cause);
   }
   return new ApiError(code ?? 'internal_error', undefined, cause);
+}
+
+/** Converts an error to the one that a version of the REST interface has in its place. */
+export function toApiErrorOf(version: ApiVersion, thrown: unknown): ApiError {
+  const error = toApiError(thrown);
+  const code = codeIn(version, error.errorCode);
+  return code === error.errorCode ? error : new ApiError(code, undefined, error);
 }
 
 /** A failure that is reported to the operator. */

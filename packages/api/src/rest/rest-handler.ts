@@ -1,7 +1,6 @@
 import type { OpenApiRouter } from 'trpc-to-openapi';
 import type { ApiError } from '../api-error.ts';
 import type { Context } from '../context.ts';
-import { toApiError } from '../errors/to-api-error.ts';
 import type { QueryTexts } from './query.ts';
 import type { RestContext } from './rest-procedure.ts';
 import type { RestReply, RestResult } from './rest-route.ts';
@@ -62,15 +61,18 @@ Object.setPrototypeOf(HandledRequest.prototype, Request.prototype);
 /**
  * Serves the procedures of a router.
  *
+ * @param convert gives the error that the caller may see
  * @returns a function that calls one of them, and rejects with an ApiError
  */
-export function createRestHandler(router: OpenApiRouter): (call: RestCall) => Promise<RestResult> {
+export function createRestHandler(
+  router: OpenApiRouter,
+  convert: (error: unknown) => ApiError,
+): (call: RestCall) => Promise<RestResult> {
   const handler = library.then((createOpenApiNodeHttpHandler) => {
     const options = {
       router,
       createContext: async ({ req }: { readonly req: HandledRequest }) => req.context,
-      onError: ({ error, req }: { readonly error: unknown; readonly req: HandledRequest }) =>
-        req.fail(toApiError(error)),
+      onError: ({ error, req }: { readonly error: unknown; readonly req: HandledRequest }) => req.fail(convert(error)),
     };
     return createOpenApiNodeHttpHandler(options as never); // its types name Node's requests; it takes these, too
   });

@@ -1,5 +1,6 @@
 import type { OpenApiRouter } from 'trpc-to-openapi';
 import type { Operation } from '../define-operation.ts';
+import { toApiErrorOf } from '../errors/to-api-error.ts';
 import { API_VERSIONS, type ApiVersion } from '../openapi/versions.ts';
 import type { DocumentedContract } from '../procedure-contract.ts';
 import { operations } from '../router.ts';
@@ -27,7 +28,10 @@ export function createRestRouter(operations: ReadonlyMap<string, Operation>, ver
   return restRouter(Object.fromEntries(procedures)) as unknown as OpenApiRouter;
 }
 
-const HANDLERS = { v1: createRestHandler(restRouters.v1), v2: createRestHandler(restRouters.v2) };
+const handlerOf = (version: ApiVersion) =>
+  createRestHandler(restRouters[version], (error) => toApiErrorOf(version, error));
+
+const HANDLERS = { v1: handlerOf('v1'), v2: handlerOf('v2') };
 
 /** Every documented operation in each of its versions. */
 export const restRoutes: readonly RestRoute[] = [...operations].flatMap(([procedure, { contract }]) => {

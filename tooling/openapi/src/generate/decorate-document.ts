@@ -19,8 +19,6 @@ type Operation = NonNullable<PathItem['get']>;
 type Parameter = NonNullable<Operation['parameters']>[number];
 type Responses = NonNullable<Operation['responses']>;
 
-const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
-
 /** Each installation serves the document with its own names; these are reserved and do not exist (RFC 2606). */
 const PRODUCTION = 'https://api.petstore.example';
 const SERVERS = [
@@ -117,7 +115,7 @@ export function decorateDocument(
   contracts: ReadonlyMap<string, DocumentedContract>,
   about: VersionDescription,
 ): OpenAPIObject {
-  const errors = new ErrorResponses();
+  const errors = new ErrorResponses(about.version);
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     // The generator's paths contain only operations.
     const operations = Object.entries(item as Record<string, Operation>).map(([method, operation]) => {
@@ -129,7 +127,8 @@ export function decorateDocument(
   });
   const { schemas, securitySchemes } = document.components ?? {};
   const responses = errors.components;
-  const codes = ERROR_CODES.filter((code) => errors.codes.has(code));
+  const allCodes = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
+  const codes = allCodes.filter((code) => errors.codes.has(code));
   return {
     openapi: document.openapi,
     info: { ...document.info, contact: { name: 'The maintainers of Petstore Orders' } },

@@ -1,4 +1,12 @@
-import { type DocumentedContract, ERROR_CATALOGUE, type ErrorCode, INTERNAL_ONLY } from '@petstore/api';
+import { STATUS_CODES } from 'node:http';
+import {
+  type ApiVersion,
+  codeIn,
+  type DocumentedContract,
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  INTERNAL_ONLY,
+} from '@petstore/api';
 import type { OpenAPIObject } from 'trpc-to-openapi';
 import { errorObject, errorSchemaOf, headersOf } from './components.ts';
 
@@ -29,14 +37,15 @@ const OTHER_CODES: readonly ErrorCode[] = [
   'headers_too_large',
 ];
 
-/** By status: the name of the component, and the meaning of the status. */
+/**
+ * By status, the name of the component and the meaning of the status, for those of any operation. The others are described
+ * by their errors.
+ */
 const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly description: string }>> = {
   400: { name: 'BadRequest', description: 'The request is not valid.' },
   401: { name: 'Unauthorized', description: 'Missing or invalid API key.' },
   403: { name: 'Forbidden', description: 'The API key is read-only.' },
   404: { name: 'NotFound', description: 'The resource could not be found.' },
-  409: { name: 'Conflict', description: 'The order is no longer pending.' },
-  410: { name: 'Gone', description: 'The operation is past its sunset date.' },
   429: {
     name: 'TooManyRequests',
     description: 'Rate limit exceeded, too many requests in flight, or the API key is temporarily banned.',
@@ -46,17 +55,16 @@ const STATUSES: Readonly<Record<ErrorStatus, { readonly name: string; readonly d
   default: { name: 'OtherError', description: 'Any other failure, before the request reaches an operation.' },
 };
 
-/** The meaning of a response of one error, by its message, where it is not that of the status. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  [ERROR_CATALOGUE.events_expired.message]: 'Events after the position have expired.',
-  [INTERNAL_ONLY]: 'The API key is not internal, or it is read-only.',
-};
-
-/** The error responses of all operations. Those that several operations share are components. */
+/** The error responses of all operations of a version. Those that several operations share are components. */
 export class ErrorResponses {
+  readonly #version: ApiVersion;
   readonly components: Responses = {};
   /** All codes described so far. */
   readonly codes = new Set<ErrorCode>();
+
+  constructor(version: ApiVersion) {
+    this.#version = version;
+  }
 
   /** The error responses of one operation, by status. */
   describe({ type, access, rest, deprecation }: DocumentedContract): Responses {
@@ -67,7 +75,9 @@ export class ErrorResponses {
     };
     const ofKeys: readonly ErrorCode[] = type === 'mutation' || access === 'internal' ? ['insufficient_scope'] : [];
     const isDeprecated = deprecation !== undefined;
-    const byStatus = Map.groupBy([...COMMON_CODES, ...ofKeys, ...errors], (code) => ERROR_CATALOGUE[code].status);
+    const own = errors.map((code) => codeIn(this.#version, code));
+    const codesOf = new Set([...COMMON_CODES, ...ofKeys, ...own]); // in v1, some of its own may be one
+    const byStatus = Map.groupBy(codesOf, (code) => ERROR_CATALOGUE[code].status);
     // If the operation has a response of that status, generated clients read it.
     for (const code of OTHER_CODES) byStatus.get(ERROR_CATALOGUE[code].status)?.push(code);
     const statuses = [...byStatus].sort(([one], [other]) => one - other);
@@ -88,22 +98,26 @@ export class ErrorResponses {
 
   #describe(status: ErrorStatus, shown: readonly ErrorObject[], isDeprecated: boolean): Response {
     const about = STATUSES[status];
-    if (about === undefined) throw new Error(`Say in STATUSES what ${status} means.`);
     for (const { code } of shown) this.codes.add(code);
-    const [first, ...others] = shown;
-    const ownMeaning = first && others.length === 0 ? MEANINGS[first.message] : undefined;
     const response = {
-      description: ownMeaning ?? about.description,
+      description: meaningOf(shown) ?? about?.description ?? STATUS_CODES[status] ?? '',
       headers: headersOf(status, isDeprecated),
       content: {
         'application/json': { schema: errorSchemaOf(shown.map(({ code }) => code)), examples: examplesOf(shown) },
       },
     };
-    if (status !== 'default' && !shown.every(isCommon)) return response;
+    if (about === undefined || (status !== 'default' && !shown.every(isCommon))) return response;
     const name = `${isDeprecated ? 'Deprecated' : ''}${about.name}`;
     this.components[name] = response;
     return { $ref: `#/components/responses/${name}` };
   }
+}
+
+/** The meaning that all errors of a response have, where it is not that of the status. */
+function meaningOf(shown: readonly ErrorObject[]): string | undefined {
+  if (shown.some(({ message }) => message === INTERNAL_ONLY)) return 'The API key is not internal, or it is read-only.';
+  const meanings = new Set(shown.map(({ code }) => ERROR_CATALOGUE[code].response));
+  return meanings.size === 1 ? [...meanings][0] : undefined;
 }
 
 /** Whether any operation may respond with this code and this message. */
