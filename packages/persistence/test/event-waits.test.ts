@@ -13,8 +13,8 @@ afterEach(() => vi.restoreAllMocks());
 const place = () => store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
 
 /** The ids of the page that a call is given. */
-const pageOf = async (after: number, signal: AbortSignal, limit = 10) => {
-  const page = await store.persistence.events.waitForEvents(BigInt(after) as OrderEventId, limit, signal); // of a test's log
+const pageOf = async (after: number, signal: AbortSignal) => {
+  const page = await store.persistence.events.waitForEvents(BigInt(after) as OrderEventId, 10, signal); // of a test's log
   return page.events.map(({ id }) => Number(id));
 };
 const looksIn = (sent: { readonly mock: { readonly calls: readonly (readonly unknown[])[] } }) =>
@@ -85,10 +85,16 @@ test('calls that wait hold no connection, and stand behind no page of orders, no
   await ended;
 });
 
-test('calls that wait get no more than they asked for, from the page that they share', async () => {
-  const waiting = [pageOf(0, AbortSignal.timeout(30_000), 1), pageOf(0, AbortSignal.timeout(30_000), 5)];
+test('calls that wait get no more than they asked for, from the page that they share, and go on behind it', async () => {
+  const waiting = [1, 5].map((limit) =>
+    store.persistence.events.waitForEvents(BEGINNING, limit, AbortSignal.timeout(30_000)),
+  );
   await store.persistence.orders.generateOrders({ count: 3, seed: 1, now: NOW });
-  expect(await Promise.all(waiting)).toEqual([[1], [1, 2, 3]]);
+  const pages = (await Promise.all(waiting)).map(({ events, nextAfter }) => [events.map(({ id }) => id), nextAfter]);
+  expect(pages).toEqual([
+    [[1n], 1n],
+    [[1n, 2n, 3n], 3n],
+  ]);
 });
 
 test('calls that wait end without events by their signal, whether it is aborted before or meanwhile', async () => {
