@@ -2,8 +2,8 @@
 export { default as pg } from 'pg';
 export type { Availability } from './database/availability.ts';
 export type { DatabaseLoad } from './database/database.ts';
-export { describeDenial, describeStorageFailure } from './database/errors.ts';
 export { PURPOSES, type Purpose } from './database/pool.ts';
+export { describeDenial, describeStorageFailure } from './describe-failures.ts';
 export type { OrderEventStore } from './events/order-events.ts';
 export type { ImportItem, ImportOptions, ImportResult, ImportSource, RejectedRecord } from './import-rows.ts';
 export type { ApiKeyReason } from './keys/key-administration.ts';

@@ -1,20 +1,5 @@
 import { StorageUnavailableError } from '@petstore/domain';
 
-/** What an SQLSTATE means to the caller, for the connection, and in the words of the operator. */
-interface Meaning {
-  /** Whether PostgreSQL cannot work at the moment, rather than that the statement is wrong: the caller gets 503. */
-  readonly isUnavailable?: true;
-  /** Whether the connection must not be used again. */
-  readonly endsConnection?: true;
-  /** For the operator: why PostgreSQL cannot be used. */
-  readonly phrase?: string;
-}
-
-/** The caller gets 503. */
-const UNAVAILABLE = { isUnavailable: true } as const;
-/** The same, and the server has ended the connection, or the connection has lost its prepared statements. */
-const LOST = { isUnavailable: true, endsConnection: true } as const;
-
 /** The SQLSTATEs that the package knows. */
 export const SQLSTATE = {
   readOnly: '25006',
@@ -28,48 +13,39 @@ export const SQLSTATE = {
   tooManyConnections: '53300',
 } as const;
 
-/** By SQLSTATE, or by its class, which is its first two characters. Any other one is a defect of ours. */
-const MEANINGS: Readonly<Record<string, Meaning>> = {
-  '08': UNAVAILABLE, // connections
-  '0A000': LOST, // a prepared statement is out of date, as after a migration
-  [SQLSTATE.readOnly]: LOST, // the server is a standby, perhaps since a moment ago
-  '25P03': LOST, // an idle transaction was ended
-  '25P04': LOST, // a transaction took too long
-  '26000': LOST, // a prepared statement is gone
-  '28000': { phrase: 'PostgreSQL rejects the login (the user, or a rule of pg_hba.conf)' },
-  '28P01': { phrase: 'PostgreSQL rejects the login (wrong password)' },
-  '3D000': { phrase: 'PostgreSQL has no such database' },
-  [SQLSTATE.conflict]: UNAVAILABLE,
-  [SQLSTATE.deadlock]: UNAVAILABLE,
-  [SQLSTATE.permissionDenied]: { phrase: 'PostgreSQL denies permission' },
-  [SQLSTATE.undefinedTable]: { ...UNAVAILABLE, phrase: 'PostgreSQL lacks the schema (a table is missing)' },
-  '42P05': LOST, // a prepared statement exists already
-  '53': UNAVAILABLE, // resources
-  '53100': { ...UNAVAILABLE, phrase: 'PostgreSQL is out of disk space' },
-  '53200': { ...UNAVAILABLE, phrase: 'PostgreSQL is out of memory' },
-  [SQLSTATE.tooManyConnections]: { ...UNAVAILABLE, phrase: 'PostgreSQL has too many connections' },
-  '53400': {
-    ...UNAVAILABLE,
-    phrase: 'PostgreSQL has reached a limit of its configuration, such as temp_file_limit',
-  },
-  '55000': { phrase: 'PostgreSQL accepts no connections to this database' },
-  [SQLSTATE.lockNotAvailable]: UNAVAILABLE,
-  '57': UNAVAILABLE, // an operator, or a timeout
-  '57P01': { ...LOST, phrase: 'PostgreSQL is unavailable (shutting down)' },
-  '57P02': { ...LOST, phrase: 'PostgreSQL is unavailable (crashed)' },
-  '57P03': { ...LOST, phrase: 'PostgreSQL is unavailable (starting up or shutting down)' },
-  '57P04': { ...LOST, phrase: 'PostgreSQL is unavailable (the database was dropped)' },
-  '57P05': LOST, // idle for too long
-  '58': UNAVAILABLE, // the system
-  '58030': { ...UNAVAILABLE, phrase: 'PostgreSQL cannot read or write its disk' },
+/**
+ * What an error means by its SQLSTATE, or by its class, which is the first two characters. `unavailable`: PostgreSQL cannot
+ * work at the moment, so the caller gets 503. `lost`: likewise, and the connection must not be used again, because the server
+ * has ended it or it has lost its prepared statements. Any other error is a defect of ours.
+ */
+const MEANINGS: Readonly<Record<string, 'unavailable' | 'lost'>> = {
+  '08': 'unavailable', // connections
+  '0A000': 'lost', // a prepared statement is out of date, as after a migration
+  [SQLSTATE.readOnly]: 'lost', // the server is a standby, perhaps since a moment ago
+  '25P03': 'lost', // an idle transaction was ended
+  '25P04': 'lost', // a transaction took too long
+  '26000': 'lost', // a prepared statement is gone
+  [SQLSTATE.conflict]: 'unavailable',
+  [SQLSTATE.deadlock]: 'unavailable',
+  [SQLSTATE.undefinedTable]: 'unavailable', // the schema is missing
+  '42P05': 'lost', // a prepared statement exists already
+  '53': 'unavailable', // resources
+  [SQLSTATE.lockNotAvailable]: 'unavailable',
+  '57': 'unavailable', // an operator, or a timeout
+  '57P01': 'lost', // the server shuts down
+  '57P02': 'lost', // it has crashed
+  '57P03': 'lost', // it starts up or shuts down
+  '57P04': 'lost', // the database was dropped
+  '57P05': 'lost', // idle for too long
+  '58': 'unavailable', // the system
 };
 
-const meaningOf = (code: string): Meaning => MEANINGS[code] ?? MEANINGS[code.slice(0, 2)] ?? {};
+const meaningOf = (code: string) => MEANINGS[code] ?? MEANINGS[code.slice(0, 2)];
 
 /** Whether a connection must not be used again after an error. Only an error that PostgreSQL reports can leave it intact. */
 export function endsConnection(error: unknown): boolean {
   const report = reportOf(error);
-  return report === undefined || meaningOf(report.code).endsConnection === true;
+  return report === undefined || meaningOf(report.code) === 'lost';
 }
 
 /** PostgreSQL accepts or has accepted connections, but sends no response. */
@@ -105,13 +81,7 @@ export function reportOf(error: unknown): Report | undefined {
 }
 
 /** The primary keys whose ids a sequence generates: their violation is no fault of the caller or of the statement. */
-const DRAWN_IDS: Readonly<Record<string, string>> = {
-  orders_pkey: 'orders_id_seq',
-  order_events_pkey: 'order_events_id_seq',
-  key_events_pkey: 'key_events_id_seq',
-};
-
-const BEHIND = 'generates ids that are in use, as after rows were copied into its table: run "petstore migrate"';
+const DRAWN_IDS = /^(orders|order_events|key_events)_pkey$/;
 
 /**
  * Converts an error of work on a connection. What PostgreSQL reports is judged by its SQLSTATE. Any other error is the
@@ -119,9 +89,13 @@ const BEHIND = 'generates ids that are in use, as after rows were copied into it
  */
 export function toStorageError(error: unknown, isConnectionLost: boolean): unknown {
   const report = reportOf(error);
-  const sequence = DRAWN_IDS[report?.constraint ?? ''];
-  if (sequence !== undefined) return new StorageUnavailableError(`the sequence ${sequence} ${BEHIND}`);
-  const isUnavailable = report === undefined ? isConnectionLost : meaningOf(report.code).isUnavailable;
+  const [, table] = DRAWN_IDS.exec(report?.constraint ?? '') ?? [];
+  if (table !== undefined) {
+    return new StorageUnavailableError(
+      `the sequence ${table}_id_seq generates ids that are in use, as after rows were copied into its table: run "petstore migrate"`,
+    );
+  }
+  const isUnavailable = report === undefined ? isConnectionLost : meaningOf(report.code) !== undefined;
   return isUnavailable ? storageUnavailable(error) : error;
 }
 
@@ -145,7 +119,8 @@ export function isHung(error: unknown): boolean {
   return cause instanceof Error && reportOf(cause) === undefined && /timeout/.test(cause.message);
 }
 
-const causeOf = (error: unknown): unknown =>
+/** The error of the connection that made PostgreSQL unavailable, or the error itself. */
+export const causeOf = (error: unknown): unknown =>
   error instanceof StorageUnavailableError && error.cause instanceof Error ? error.cause : error;
 
 /** Node collects the refusals of all addresses of a host in an AggregateError, whose own message is empty. */
@@ -153,58 +128,4 @@ function messageOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(messageOf).join('; ');
   const message = cause instanceof Error ? cause.message : String(cause);
   return /^SASL: .*client password must be a/.test(message) ? 'it requires a password, and none was given' : message;
-}
-
-/** @returns what PostgreSQL does not permit to its role, in one line; `undefined` if the error is not a denial */
-export const describeDenial = (error: unknown): string | undefined =>
-  error instanceof Error && codeOf(error) === SQLSTATE.permissionDenied
-    ? `${error.message}; it needs a role like petstore_server (docs/operations.md, "Roles")`
-    : undefined;
-
-/** Phrases by the code of an error of the system. */
-const SYSTEM_PHRASES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'PostgreSQL is unavailable (connection refused)',
-  EACCES: 'PostgreSQL is unavailable (no permission to use its socket)',
-  EADDRNOTAVAIL: 'PostgreSQL is unavailable (no free local port, or no such network)',
-  EMFILE: 'PostgreSQL is unavailable (too many open files in this process: raise ulimit -n)',
-  ENOENT: 'PostgreSQL is unavailable (its socket does not exist)',
-  ENOTFOUND: 'PostgreSQL is unavailable (unknown host name)',
-  EAI_AGAIN: 'PostgreSQL is unavailable (DNS lookup of its host name failed)',
-  EHOSTDOWN: 'PostgreSQL is unavailable (host unreachable)',
-  EHOSTUNREACH: 'PostgreSQL is unavailable (host unreachable)',
-  ENETDOWN: 'PostgreSQL is unavailable (network unreachable)',
-  ENETUNREACH: 'PostgreSQL is unavailable (network unreachable)',
-  ETIMEDOUT: HUNG.message,
-};
-
-/** Phrases for errors that pg reports only in words. If a word changes, nothing but the phrase is less exact. */
-const WORDS: readonly (readonly [RegExp, string])[] = [
-  [/timeout/, HUNG.message],
-  [/^Connection terminated|not queryable/, 'PostgreSQL is unavailable (connection lost)'],
-  [/password/i, 'PostgreSQL rejects the login (missing or unusable password)'],
-  [/SSL/, 'PostgreSQL does not offer TLS, which the settings require'],
-];
-
-/** Codes of OpenSSL and Node for a certificate that is not accepted. They contain no secret. */
-const CERTIFICATE_CODE = /^[A-Z_]*(?:CERT|SIGNATURE|ISSUER|TLS|SSL)[A-Z_]*$/;
-
-/** A URL may hold a password. */
-const URL_LIKE = /\b[a-z][a-z\d+.-]*:\/\/\S+/gi;
-
-/**
- * Says in one phrase why PostgreSQL cannot be used, for its operator. Of messages that we have not written, only codes are
- * repeated: the messages may contain users and addresses.
- */
-export function describeStorageFailure(error: unknown): string {
-  const cause = causeOf(error);
-  // The errors of several addresses of the host.
-  if (cause instanceof AggregateError) return [...new Set(cause.errors.map(describeStorageFailure))].join('; ');
-  if (cause instanceof StorageUnavailableError) return cause.message.replace(URL_LIKE, '***');
-  if (!(cause instanceof Error)) return 'PostgreSQL is unavailable';
-  const code = codeOf(cause) ?? '';
-  const known =
-    meaningOf(code).phrase ?? SYSTEM_PHRASES[code] ?? WORDS.find(([pattern]) => pattern.test(cause.message))?.[1];
-  if (known !== undefined) return known;
-  if (CERTIFICATE_CODE.test(code)) return `the certificate of PostgreSQL is not trusted (${code})`;
-  return code === '' ? 'PostgreSQL is unavailable' : `PostgreSQL is unavailable (${code})`;
 }
