@@ -1,8 +1,7 @@
 /** The driver of every connection, for instrumentation. */
 export { default as pg } from 'pg';
 export type { Availability } from './database/availability.ts';
-export type { DatabaseLoad } from './database/database.ts';
-export { PURPOSES, type Purpose } from './database/pool.ts';
+export { type DatabaseLoad, PURPOSES, type Purpose } from './database/pool.ts';
 export { describeDenial, describeStorageFailure } from './describe-failures.ts';
 export type { OrderEventStore } from './events/order-events.ts';
 export type { ImportItem, ImportOptions, ImportResult, ImportSource, RejectedRecord } from './import-rows.ts';

@@ -1,7 +1,8 @@
 import type { ApiKeyStore } from '@petstore/domain';
 import { type AuditTrail, createAuditTrail } from './audit-trail.ts';
 import type { Availability } from './database/availability.ts';
-import { Database, type DatabaseLoad, type DatabaseOptions } from './database/database.ts';
+import { Database, type DatabaseOptions } from './database/database.ts';
+import type { DatabaseLoad } from './database/pool.ts';
 import { createOrderEvents, type OrderEventStore } from './events/order-events.ts';
 import { createApiKeyStore } from './keys/api-key-store.ts';
 import { type ApiKeyAdministration, createKeyAdministration } from './keys/key-administration.ts';

@@ -4,7 +4,6 @@ import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
 import { codeOf, SQLSTATE } from './database/errors.ts';
 import { prepareStatement } from './database/statement.ts';
-import { TIMEOUTS_MS } from './database/timeouts.ts';
 
 // Logical replication, COPY and a restore of the data alone copy rows, and leave the sequences of their ids behind.
 
@@ -53,12 +52,18 @@ const FIND_BEHIND = prepareStatement<{ readonly name: Sequence }>(
 /** Moves a sequence forwards, to the largest id. */
 const setForwards = (sequence: Sequence) => `setval(name, largest_id) from (${selectBehind(sequence)}) as behind`;
 
+/**
+ * How long a sequence waits for its lock, in milliseconds. PostgreSQL waits a second (`deadlock_timeout`) before it ends an
+ * automatic vacuum for a lock, so this is longer than `lock_timeout` of the session.
+ */
+const LOCK_TIMEOUT_MS = 1_500;
+
 /** Moves a sequence, under its lock if it has one, in a transaction of its own: the timeout holds until its end. */
 const moveSequence = (sequence: Sequence) =>
   prepareStatement<never>(
     `move-${sequence}`,
     `do $$ begin
-       set local lock_timeout = ${TIMEOUTS_MS.sequenceLock};
+       set local lock_timeout = ${LOCK_TIMEOUT_MS};
        ${RULES[sequence].lock ?? 'null'};
        perform ${setForwards(sequence)};
      end $$`,

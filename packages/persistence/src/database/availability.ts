@@ -6,16 +6,17 @@ export type Availability =
   | { readonly state: 'up'; readonly failure: undefined }
   | { readonly state: 'read-only' | 'hung' | 'unavailable'; readonly failure: StorageUnavailableError };
 
-/** What the watch has found out. */
-export interface Observation {
-  /**
-   * What came of the open connection: `silent` is no response in time, `lost` any other failure. `doubted`: it was not asked,
-   * because callers get no connection at all. `none`: there was none.
-   */
-  readonly open: 'takes writes' | 'read-only' | 'silent' | 'lost' | 'doubted' | 'none';
-  /** What came of a new connection, which is opened unless the open one takes writes. */
-  readonly anew?: 'takes writes' | 'read-only' | Error;
-}
+/** What the watch has found out, by the connection that it has open, and by a new one unless that takes writes. */
+export type Observation =
+  | { readonly open: 'takes writes' }
+  | {
+      /** `lost`: there is none that responds. `doubted`: it was not asked, because callers get no connection at all. */
+      readonly open: 'read-only' | 'lost' | 'doubted';
+      readonly anew: NewConnection;
+    };
+
+/** What came of a new connection. */
+export type NewConnection = 'takes writes' | 'read-only' | { readonly failure: unknown };
 
 /** What is now known, and whether the connections of callers are opened anew. */
 export interface Conclusion {
@@ -31,20 +32,23 @@ const UP: Availability = { state: 'up', failure: undefined };
  *
  * @param before what was known; `undefined` at the first observation
  */
-export function next(before: Availability | undefined, { open, anew = 'takes writes' }: Observation): Conclusion {
-  if (anew === 'takes writes') return { now: UP, isPoolRenewed: before?.state !== 'up' || open === 'read-only' };
-  return { now: withoutWrites(before, open, anew), isPoolRenewed: false };
+export function next(before: Availability | undefined, seen: Observation): Conclusion {
+  const anew = seen.open === 'takes writes' ? seen.open : seen.anew;
+  if (anew !== 'takes writes') return { now: withoutWrites(before, seen.open, anew), isPoolRenewed: false };
+  const wasAway = before !== undefined && before.state !== 'up';
+  return { now: UP, isPoolRenewed: wasAway || seen.open === 'read-only' };
 }
 
 function withoutWrites(
   before: Availability | undefined,
   open: Observation['open'],
-  anew: 'read-only' | Error,
+  anew: Exclude<NewConnection, 'takes writes'>,
 ): Availability {
   if (anew === 'read-only') return { state: 'read-only', failure: READ_ONLY };
-  if (isHung(anew)) return { state: 'hung', failure: HUNG };
+  const { failure } = anew;
+  if (isHung(failure)) return { state: 'hung', failure: HUNG };
   // A server without room for another connection is alive, and continues with the open ones of the callers.
-  const isFull = codeOf(anew) === SQLSTATE.tooManyConnections;
+  const isFull = codeOf(failure) === SQLSTATE.tooManyConnections;
   if (isFull && before?.state === 'up' && open !== 'doubted') return before;
-  return { state: 'unavailable', failure: storageUnavailable(anew) };
+  return { state: 'unavailable', failure: storageUnavailable(failure) };
 }

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { HUNG } from './errors.ts';
+import { HUNG, storageUnavailable } from './errors.ts';
 import { TYPES } from './session.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
@@ -15,11 +15,17 @@ export const connectionConfig = (url: string, connectTimeoutMs: number): pg.Clie
   types: TYPES,
 });
 
-/** Opens a connection outside of the pool. If it is lost, the statement in progress fails. */
+/**
+ * Opens a connection outside of the pool. If it is lost, the statement in progress fails.
+ *
+ * @throws StorageUnavailableError
+ */
 export async function openClient(config: pg.ClientConfig): Promise<pg.Client> {
   const client = new pg.Client(config);
   client.on('error', () => {});
-  await client.connect();
+  await client.connect().catch((error: unknown) => {
+    throw storageUnavailable(error);
+  });
   return client;
 }
 

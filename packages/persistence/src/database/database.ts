@@ -2,12 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Availability } from './availability.ts';
 import { connectionConfig, endClient, openClient } from './connection.ts';
-import { HUNG, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
-import { type Call, type Caller, Pool, PURPOSES, type Purpose } from './pool.ts';
+import { HUNG, toStorageError } from './errors.ts';
+import { inTime } from './in-time.ts';
+import { type Call, type Caller, type DatabaseLoad, forEachPurpose, Pool, type Purpose } from './pool.ts';
 import { ServerWatch } from './server-watch.ts';
 import { LONG_SESSION, setSession } from './session.ts';
-import type { DurationObserver, PreparedStatement, StatementValue } from './statement.ts';
-import { type ResponseTimeouts, responseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
+import type { PreparedStatement, StatementValue } from './statement.ts';
+import { type ResponseTimeouts, responseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 
 export interface DatabaseOptions {
   /** It names one host. A failover moves its address, or the proxy or the DNS name behind it. */
@@ -21,42 +22,35 @@ export interface DatabaseOptions {
   readonly patienceMs?: number | undefined;
   /** Called once for each pool for which the server has too little room. */
   readonly onFewConnections?: () => void;
-  /** Returns the observer of how long the statements of a purpose take. */
+  /** Returns the observer of how long the statements of a purpose take, with the wait for a connection, even if they fail. */
   readonly durationsOf?: (purpose: Purpose) => DurationObserver;
 }
 
-/** The present load of the connections for requests. */
-export interface DatabaseLoad {
-  readonly openConnections: number;
-  /** Statements that wait for a connection or a response, by purpose. */
-  readonly statementsInFlight: Readonly<Record<Purpose, number>>;
+/** Observes the durations of statements. Must be cheap and never throw. */
+interface DurationObserver {
+  observe(durationSeconds: number): void;
 }
-
-const CLOSED = storageUnavailable('this process has closed its connections');
 
 /** Runs statements on one pool of connections. A watch knows whether the server can be used. */
 export class Database {
   readonly #options: DatabaseOptions;
   readonly #timeouts: ResponseTimeouts;
   readonly #watch: ServerWatch;
-  readonly #durations: Partial<Record<Purpose, DurationObserver>>;
-  #pool: Pool | undefined;
+  readonly #durations: Readonly<Record<Purpose, DurationObserver>> | undefined;
   /** The present pool, and those before it until they have ended. */
   readonly #pools = new Set<Pool>();
-  #isClosed = false;
+  #pool: Pool;
 
   constructor(options: DatabaseOptions) {
-    const { databaseUrl, durationsOf, patienceMs } = options;
     this.#options = options;
-    this.#timeouts = responseTimeouts(patienceMs);
-    this.#durations = durationsOf ? Object.fromEntries(PURPOSES.map((each) => [each, durationsOf(each)])) : {};
-    this.#watch = new ServerWatch(databaseUrl, this.#timeouts, () => this.#renewPool());
+    this.#timeouts = responseTimeouts(options.patienceMs);
+    this.#durations = options.durationsOf && forEachPurpose(options.durationsOf);
+    this.#watch = new ServerWatch(options.databaseUrl, this.#timeouts, () => this.#renewPool());
+    this.#pool = this.#createPool();
   }
 
   load(): DatabaseLoad {
-    const counts = PURPOSES.map((purpose) => [purpose, this.#pool?.inFlight(purpose) ?? 0]);
-    const statementsInFlight = Object.fromEntries(counts) as Record<Purpose, number>; // each has one
-    return { openConnections: this.#pool?.openConnections ?? 0, statementsInFlight };
+    return this.#pool.load;
   }
 
   /**
@@ -65,9 +59,8 @@ export class Database {
    * @throws StorageUnavailableError
    */
   async ping(): Promise<void> {
-    this.#assertOpen();
     await this.#watch.check();
-    if (this.#watch.failure !== undefined) throw this.#watch.failure;
+    this.#assertUsable();
   }
 
   /** @param observer called after each check of PostgreSQL */
@@ -106,19 +99,10 @@ export class Database {
     caller?: Caller,
   ): Promise<Value> {
     const beganMs = performance.now();
-    let isWaiting = true;
-    const call = {
-      purpose,
-      work,
-      get isWaiting() {
-        return isWaiting && caller?.isWaiting !== false;
-      },
-    };
     try {
-      return await withDeadline(this.#send(call), this.#timeouts.call, TOO_LATE);
+      return await inTime((each) => this.#send({ caller: each, purpose, work }), this.#timeouts.call, caller);
     } finally {
-      isWaiting = false;
-      this.#durations[purpose]?.observe((performance.now() - beganMs) / 1_000);
+      this.#durations?.[purpose].observe((performance.now() - beganMs) / 1_000);
     }
   }
 
@@ -130,30 +114,29 @@ export class Database {
    */
   async withLongSession<Value>(work: (client: pg.Client) => Promise<Value>): Promise<Value> {
     await this.#usablePool();
-    let client: pg.Client | undefined;
-    let isLost = true;
+    const client = await openClient(connectionConfig(this.#options.databaseUrl, this.#timeouts.connect));
+    let isLost = false;
+    client.on('error', () => {
+      isLost = true;
+    });
+    let hungMs = 0;
     const silence = Promise.withResolvers<never>();
     const timer = setInterval(() => {
-      if (this.#watch.hungMs > this.#timeouts.silence) silence.reject(HUNG);
+      hungMs = this.#watch.seen?.state === 'hung' ? hungMs + TIMEOUTS_MS.watchInterval : 0;
+      if (hungMs > this.#timeouts.silence) silence.reject(HUNG);
     }, TIMEOUTS_MS.watchInterval);
     try {
-      client = await openClient(connectionConfig(this.#options.databaseUrl, this.#timeouts.connect));
-      isLost = false;
-      client.on('error', () => {
-        isLost = true;
-      });
-      await withDeadline(setSession(client, LONG_SESSION), this.#timeouts.connect, HUNG);
+      await setSession(client, LONG_SESSION, this.#timeouts.connect);
       return await Promise.race([work(client), silence.promise]);
     } catch (error) {
       throw toStorageError(error, isLost);
     } finally {
       clearInterval(timer);
-      if (client !== undefined) await endClient(client); // what was committed on it stays
+      await endClient(client); // what was committed on it stays
     }
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     await Promise.all([this.#watch.close(), ...[...this.#pools].map((pool) => pool.cut())]);
   }
 
@@ -169,23 +152,26 @@ export class Database {
 
   /** @throws StorageUnavailableError at once while PostgreSQL is known not to be usable */
   async #usablePool(): Promise<Pool> {
-    this.#assertOpen();
+    const state = this.#watch.seen?.state;
     // A server that refuses connections does so at once, so the first call after it is back can check and succeed.
-    if (this.#watch.state === undefined || this.#watch.state === 'unavailable') await this.#watch.check();
-    this.#assertOpen();
-    if (this.#watch.failure !== undefined) throw this.#watch.failure;
-    if (this.#pool === undefined)
-      throw new Error('the watch makes the pool before it says that PostgreSQL can be used');
+    if (state === undefined || state === 'unavailable') await this.#watch.check();
+    this.#assertUsable();
     return this.#pool;
   }
 
-  #assertOpen(): void {
-    if (this.#isClosed) throw CLOSED;
+  #assertUsable(): void {
+    const failure = this.#watch.seen?.failure;
+    if (failure !== undefined) throw failure;
   }
 
   /** Statements in progress use no connection of the new pool: if they hang, no other statement does. */
   #renewPool(): void {
     const former = this.#pool;
+    this.#pool = this.#createPool();
+    void former.end().finally(() => this.#pools.delete(former));
+  }
+
+  #createPool(): Pool {
     const pool = new Pool({
       url: this.#options.databaseUrl,
       size: this.#options.connections ?? 16,
@@ -197,8 +183,7 @@ export class Database {
         void this.#watch.check();
       },
     });
-    this.#pool = pool;
     this.#pools.add(pool);
-    if (former !== undefined) void former.end().finally(() => this.#pools.delete(former));
+    return pool;
   }
 }

@@ -2,12 +2,27 @@ import { TOO_LATE } from './errors.ts';
 import type { Caller } from './pool.ts';
 import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
 
-/** Runs work that may take several statements. After its time, its caller no longer waits, and it sends none. */
-export async function inTime<Value>(work: (caller: Caller) => Promise<Value>): Promise<Value> {
-  const caller = { isWaiting: true };
+/**
+ * Runs work whose caller gives up after a time. Nothing is sent for a caller who no longer waits.
+ *
+ * @param timeoutMs @default that of work which may take several statements
+ * @param outer whoever waits for more than this work
+ * @throws StorageUnavailableError after the time
+ */
+export async function inTime<Value>(
+  work: (caller: Caller) => Promise<Value>,
+  timeoutMs: number = TIMEOUTS_MS.severalStatements,
+  outer?: Caller,
+): Promise<Value> {
+  let isOver = false;
+  const caller: Caller = {
+    get isWaiting() {
+      return !isOver && outer?.isWaiting !== false;
+    },
+  };
   try {
-    return await withDeadline(work(caller), TIMEOUTS_MS.severalStatements, TOO_LATE);
+    return await withDeadline(work(caller), timeoutMs, TOO_LATE);
   } finally {
-    caller.isWaiting = false;
+    isOver = true;
   }
 }

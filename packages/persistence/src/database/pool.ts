@@ -1,31 +1,34 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { connectionConfig, endClient } from './connection.ts';
-import { codeOf, endsConnection, HUNG, SQLSTATE, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
+import { codeOf, endsConnection, SQLSTATE, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
 import { setSession, shortSession } from './session.ts';
-import { type ResponseTimeouts, TIMEOUTS_MS, withDeadline } from './timeouts.ts';
+import { type ResponseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 
 /**
- * The purposes of connections. `requests`: look-ups of keys and short reads, which may use all connections. `writes`: commits,
- * as many as one disk can serve. `long`: everything that may take long, such as long lists and pages, which
- * uses only a few, and leaves the others to requests.
+ * The purposes of connections, and the share of all connections that each may use at a time. `requests`: look-ups of keys and
+ * short reads. `writes`: commits, as many as one disk can serve. `long`: everything that may take long, such as long lists
+ * and pages, which leaves the others to requests.
  */
-const CONNECTIONS = {
-  requests: (all) => all,
-  writes: (all) => all / 2,
-  long: (all) => all / 4,
-} as const satisfies Readonly<Record<string, (all: number) => number>>;
+const SHARES = { requests: 1, writes: 1 / 2, long: 1 / 4 } as const;
 
-export type Purpose = keyof typeof CONNECTIONS;
+export type Purpose = keyof typeof SHARES;
 
-export const PURPOSES = Object.keys(CONNECTIONS) as Purpose[]; // its own
+export const PURPOSES = Object.keys(SHARES) as Purpose[]; // its own
+
+export const forEachPurpose = <Value>(valueFor: (purpose: Purpose) => Value): Readonly<Record<Purpose, Value>> => ({
+  requests: valueFor('requests'),
+  writes: valueFor('writes'),
+  long: valueFor('long'),
+});
 
 /** Somebody who waits for one statement or several, and may give up. */
 export interface Caller {
   readonly isWaiting: boolean;
 }
 
-export interface Call<Value> extends Caller {
+export interface Call<Value> {
+  readonly caller: Caller;
   readonly purpose: Purpose;
   readonly work: (client: pg.ClientBase) => Promise<Value>;
 }
@@ -35,6 +38,13 @@ export interface Call<Value> extends Caller {
  * `gone`: the pool has ended, and another one takes its place. Nothing was sent with either.
  */
 export type Outcome<Value> = { readonly value: Value } | 'retry' | 'gone';
+
+/** The present load of the connections for requests. */
+export interface DatabaseLoad {
+  readonly openConnections: number;
+  /** Statements that wait for a connection or a response, by purpose. */
+  readonly statementsInFlight: Readonly<Record<Purpose, number>>;
+}
 
 export interface PoolOptions {
   readonly url: string;
@@ -64,10 +74,8 @@ export class Pool {
   constructor(options: PoolOptions) {
     const { url, size, timeouts } = options;
     this.#options = options;
-    const limit = (concurrency: number) => pLimit({ concurrency, rejectOnClear: true });
-    this.#connections = limit(size);
-    const purposes = PURPOSES.map((each) => [each, limit(Math.max(1, Math.floor(CONNECTIONS[each](size))))]);
-    this.#purposes = Object.fromEntries(purposes) as Record<Purpose, LimitFunction>; // each purpose has one
+    this.#connections = pLimit(size);
+    this.#purposes = forEachPurpose((each) => pLimit(Math.max(1, Math.floor(size * SHARES[each]))));
     this.#pool = new pg.Pool({
       ...connectionConfig(url, timeouts.connect),
       max: size,
@@ -77,30 +85,22 @@ export class Pool {
     this.#pool.on('error', () => {}); // the pool has dropped the connection
   }
 
-  get openConnections(): number {
-    return this.#clients.size;
-  }
-
-  /** The number of calls of a purpose that wait for a connection or a response. */
-  inFlight(purpose: Purpose): number {
-    return this.#purposes[purpose].activeCount + this.#purposes[purpose].pendingCount;
+  get load(): DatabaseLoad {
+    const statementsInFlight = forEachPurpose((each) => {
+      const { activeCount, pendingCount } = this.#purposes[each];
+      return activeCount + pendingCount;
+    });
+    return { openConnections: this.#clients.size, statementsInFlight };
   }
 
   /** @throws StorageUnavailableError, or PostgreSQL's error for the statement */
-  async attempt<Value>(call: Call<Value>): Promise<Outcome<Value>> {
-    try {
-      return await this.#purposes[call.purpose](() => this.#connections(() => this.#send(call)));
-    } catch (error) {
-      const wasCleared = this.#ended !== undefined && error instanceof DOMException && error.name === 'AbortError';
-      if (wasCleared) return 'gone';
-      throw error;
-    }
+  attempt<Value>(call: Call<Value>): Promise<Outcome<Value>> {
+    return this.#purposes[call.purpose](() => this.#connections(() => this.#send(call)));
   }
 
-  /** Sends nothing more. Resolves when all connections have ended, each after its statement. */
+  /** Sends nothing more: calls that wait for a connection learn that the pool is gone. Resolves when all connections have ended. */
   end(): Promise<void> {
-    this.#ended ??= this.#pool.end();
-    for (const each of [this.#connections, ...Object.values(this.#purposes)]) each.clearQueue();
+    this.#ended ??= this.#pool.end(); // each connection ends after its statement
     return this.#ended;
   }
 
@@ -115,20 +115,19 @@ export class Pool {
     this.#clients.add(client);
     client.on('error', () => this.#clients.delete(client)).on('end', () => this.#clients.delete(client));
     const { timeouts } = this.#options;
-    await withDeadline(setSession(client, shortSession(timeouts)), timeouts.connect, HUNG);
+    await setSession(client, shortSession(timeouts), timeouts.connect);
   }
 
-  async #send<Value>(call: Call<Value>): Promise<Outcome<Value>> {
-    if (this.#ended !== undefined) return 'gone';
-    if (!call.isWaiting) throw TOO_LATE;
+  async #send<Value>({ caller, work }: Call<Value>): Promise<Outcome<Value>> {
+    if (!caller.isWaiting) throw TOO_LATE;
     const client = await this.#checkOut();
     if (typeof client === 'string') return client;
-    if (!call.isWaiting) {
+    if (!caller.isWaiting) {
       client.release();
       throw TOO_LATE;
     }
     try {
-      const value = await call.work(client);
+      const value = await work(client);
       client.release();
       return { value };
     } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * How long PostgreSQL may take, in milliseconds, in the order in which the times end. A call fails by the time that is
  * nearest to the cause, and no request waits longer than 3 s. The pauses of looks for events, and the times of
- * migrations, stand in their files: no request waits for them.
+ * migrations and sequences, stand in their files: no request waits for them.
  */
 export const TIMEOUTS_MS = {
   /** The longest pause before a command tries a locked order again. It is random, so waiting commands spread out. */
@@ -25,11 +25,6 @@ export const TIMEOUTS_MS = {
    * that waits for a lock ends after `lock`.
    */
   pageOfEvents: 1_200,
-  /**
-   * For the lock under which a sequence is moved. PostgreSQL waits a second (`deadlock_timeout`) before it ends an automatic
-   * vacuum for a lock, so this is longer than `lock`.
-   */
-  sequenceLock: 1_500,
   /** For a command to get an order that others keep locked: its caller learns why it was refused. */
   lockedOrder: 2_000,
   /** For a statement of a request. The session sets it: the server ends the statement before its caller gives up. */
