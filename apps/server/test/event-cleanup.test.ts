@@ -32,5 +32,6 @@ test('what cannot be deleted is logged, and the age of the oldest event is measu
   await vi.waitFor(async () => {
     expect(await registry.metrics()).toContain('\npetstore_order_events_oldest_age_seconds 3\n');
   }, PATIENTLY);
+  expect(await registry.metrics()).toContain('\npetstore_order_events_retention_seconds 5\n');
   expect(lines[0]).toContain('"msg":"expired idempotency keys could not be deleted"');
 });

@@ -17,6 +17,7 @@ export interface EventCleanupOptions {
 export interface EventCleanup extends AsyncDisposable {
   /** The age of the oldest event that the last deletion left, in seconds; 0 if it left none. */
   oldestAgeSeconds(): number;
+  readonly retentionSeconds: number;
 }
 
 /** Deletes events older than the retention, and expired idempotency keys, again and again, until it is disposed of. */
@@ -42,6 +43,7 @@ export function startEventCleanup({ events, retentionMs, clock, logger }: EventC
   const ended = run().catch(() => {}); // it ends by the signal
   return {
     oldestAgeSeconds: () => (oldestAt === undefined ? 0 : Math.max(0, clock().getTime() - oldestAt.getTime()) / 1_000),
+    retentionSeconds: retentionMs / 1_000,
     async [Symbol.asyncDispose]() {
       ending.abort();
       await ended;

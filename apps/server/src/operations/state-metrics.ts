@@ -45,6 +45,7 @@ export function addEventMetrics(registry: Registry, cleanup: EventCleanup): void
       'Age of the oldest event that the last deletion left: little more than EVENTS_RETENTION, unless deletions fail.',
       () => cleanup.oldestAgeSeconds(),
     ],
+    petstore_order_events_retention_seconds: ['EVENTS_RETENTION.', () => cleanup.retentionSeconds],
   });
 }
 
