@@ -89,6 +89,15 @@ export class Database {
   }
 
   /**
+   * Runs work that may take several statements, each of which is given its caller.
+   *
+   * @throws StorageUnavailableError (as a rejection) within three seconds, and what the work throws
+   */
+  inTime<Value>(work: (caller: Caller) => Promise<Value>): Promise<Value> {
+    return inTime(work, this.#timeouts.severalStatements);
+  }
+
+  /**
    * Lends a connection for work of several statements, such as a unit of work of the ORM.
    *
    * @throws what {@link run} throws, and any other error of the work

@@ -1,17 +1,16 @@
 import { TOO_LATE } from './errors.ts';
 import type { Caller } from './pool.ts';
-import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
+import { withDeadline } from './timeouts.ts';
 
 /**
  * Runs work whose caller gives up after a time. Nothing is sent for a caller who no longer waits.
  *
- * @param timeoutMs @default that of work which may take several statements
  * @param outer whoever waits for more than this work
  * @throws StorageUnavailableError after the time
  */
 export async function inTime<Value>(
   work: (caller: Caller) => Promise<Value>,
-  timeoutMs: number = TIMEOUTS_MS.severalStatements,
+  timeoutMs: number,
   outer?: Caller,
 ): Promise<Value> {
   let isOver = false;

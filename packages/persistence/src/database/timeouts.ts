@@ -51,7 +51,7 @@ export const TIMEOUTS_MS = {
 
 /** The times that differ between a server, whose requests must end in 3 s, and a command, which holds up no caller. */
 export type ResponseTimeouts = Readonly<
-  Record<'ping' | 'lock' | 'reconnect' | 'statement' | 'connect' | 'call' | 'silence', number>
+  Record<'ping' | 'lock' | 'reconnect' | 'statement' | 'connect' | 'call' | 'severalStatements' | 'silence', number>
 >;
 
 /**
@@ -68,6 +68,7 @@ export const responseTimeouts = (patienceMs: number | undefined): ResponseTimeou
         statement: 2 * patienceMs,
         connect: patienceMs,
         call: 5 * patienceMs, // the first call finds the server, checks its sessions, and connects
+        severalStatements: 6 * patienceMs,
         silence: Math.max(TIMEOUTS_MS.silence, 6 * patienceMs),
       };
 

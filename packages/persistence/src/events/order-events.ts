@@ -1,6 +1,5 @@
 import type { EventPosition, OrderEventLog, OrderEventPage } from '@petstore/domain';
 import type { Database } from '../database/database.ts';
-import { inTime } from '../database/in-time.ts';
 import { deleteExpired, type ExpiryOptions, findOldestEvent } from '../delete-expired.ts';
 import { EventWaits } from './event-waits.ts';
 import { findLogBounds, type RunOnLog } from './read-events.ts';
@@ -20,7 +19,7 @@ export function createOrderEvents(database: Database): OrderEventStore {
   // Pages, and looks for those who wait, are short: they stand behind no list or page of orders.
   const run: RunOnLog = (statement, values) => database.run('requests', statement, values);
   const readPage = (after: EventPosition, limit: number): Promise<OrderEventPage> =>
-    inTime((caller) =>
+    database.inTime((caller) =>
       readEventPage((statement, values) => database.run('requests', statement, values, caller), after, limit),
     );
   const waits = new EventWaits({ findLatest: async () => (await findLogBounds(run)).latest, readPage });
