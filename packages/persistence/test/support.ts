@@ -42,7 +42,7 @@ const template = {
 const asText = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig; // keeps every value as text
 
 /** A database of its own with the whole schema, open. */
-async function openTestStore(): Promise<TestStore> {
+export async function openTestStore(): Promise<TestStore> {
   const database = await createTestDatabase({ template });
   const persistence = openPersistence({ databaseUrl: database.url });
   const client = new pg.Client({ connectionString: database.url, types: asText });
