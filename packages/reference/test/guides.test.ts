@@ -158,6 +158,22 @@ test('the guide to versions says which operations v2 has none for', () => {
   expect(named).toEqual(without);
 });
 
+test('the guide to versions names every field of an order, of v1 and of v2', () => {
+  const fieldsOf = (version: 'v1' | 'v2', schema: string) => {
+    const { schemas = {} } = openApiDocument({ version, servers: [] }).components ?? {};
+    return Object.keys((schemas[schema] as { readonly properties: object }).properties); // written out
+  };
+  const v1 = fieldsOf('v1', 'Order');
+  const [, ...named] = /^\| An order \| (.+) \| (.+) \|$/m.exec(readGuide('guides/versions.md')) ?? [];
+  const [ofV1, ofV2] = named.map((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, name]) => name));
+  expect(ofV1?.toSorted()).toEqual(v1.toSorted());
+  expect(ofV2?.toSorted()).toEqual(
+    fieldsOf('v2', 'OrderV2')
+      .filter((name) => !v1.includes(name))
+      .toSorted(),
+  );
+});
+
 describe('the guide to the preview of v2', () => {
   const markdown = readGuide('guides/v2-preview.md');
 

@@ -77,7 +77,7 @@ function mapFields<Value>(valueAt: (name: OrderField) => Value, fields = ORDER_F
   return Object.fromEntries(values) as Record<OrderField, Value>; // of the fields asked for
 }
 
-/** A field has a value for each order; where it is empty, there is none. */
+/** A field has a value for each order; where it is empty, there is none. Of a text, null says that: `?? undefined`. */
 const at = (values: readonly (string | null)[], i: number): string => values[i] ?? '';
 
 const ordersOf = (values: ValuesOfFields): readonly StoredOrder[] =>

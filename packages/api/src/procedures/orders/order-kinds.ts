@@ -44,5 +44,5 @@ export const OUTPUT_KINDS = {
   status: (_: Of<'status'>, description: string) => oneOf(ORDER_STATUSES, description),
   /** JSON Schema counts code points, and zod other units: the lengths are described alone. */
   text: ({ minLength, maxLength }: Of<'text'>, description: string) =>
-    z.string().meta({ minLength, maxLength, description }),
+    z.string().meta({ minLength, maxLength, pattern: '^[^\\u0000]*$', description }),
 } as const satisfies Record<FieldKind, unknown>;
