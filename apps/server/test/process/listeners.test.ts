@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { findExecutable, PATIENTLY } from '@petstore/testing';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { isLoopback, logFailedAccepts } from '../../src/operations/listen.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { assertPortIsFree, isLoopback, logFailedAccepts } from '../../src/operations/listen.ts';
 import { type StartedServer, startServer } from '../support/spawned-server.ts';
 
 /** Another address of this machine that only itself can call. */
@@ -117,6 +117,28 @@ describe('with ADMIN_HOST', () => {
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ code: 'route_not_found' });
   });
+});
+
+test('an address that cannot be listened on is refused in one line, which names its setting', async () => {
+  const occupying = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void occupying.close());
+  await once(occupying, 'listening');
+  const { port } = occupying.address() as AddressInfo; // a TCP listener
+  for (const [address, refusal] of [
+    [
+      { host: '127.0.0.1', port, setting: 'PORT' },
+      `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set PORT to another.`,
+    ],
+    [{ host: '127.0.0.1', port, setting: 'ADMIN_PORT' }, 'set ADMIN_PORT to another.'],
+    [
+      { host: '192.0.2.1', port: 0, setting: 'ADMIN_PORT' },
+      '192.0.2.1 is not an address of this machine. Set ADMIN_HOST to one',
+    ],
+    [{ host: 'fe80::1', port: 0, setting: 'PORT' }, 'fe80::1 is not an address of this machine. Set HOST to one'],
+    [{ host: 'nowhere.invalid', port: 0, setting: 'PORT' }, 'nowhere.invalid is not an address of this machine.'],
+  ] as const) {
+    await expect(assertPortIsFree(address)).rejects.toThrow(refusal);
+  }
 });
 
 test.each(['127.0.0.1', '127.255.0.9', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1', 'localhost', 'LOCALHOST'])(

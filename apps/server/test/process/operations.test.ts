@@ -234,24 +234,3 @@ describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
     ]);
   });
 });
-
-describe('with LOG_FORMAT=json and ACCESS_LOG=on', () => {
-  let server: SpawnedServer;
-  beforeAll(async () => {
-    const settings = { LOG_FORMAT: 'json', ACCESS_LOG: 'on' };
-    await using started = await startServer(settings);
-    server = started.server;
-    const headers = { authorization: `Bearer ${KEYS.free.text}`, 'x-request-id': 'mine' };
-    await fetch(`${await server.url()}/v1/store/orders`, { headers });
-    await server.said(/"request completed"/);
-    await server.stop();
-  });
-
-  test('each request is a line at info, whatever LOG_LEVEL hides below', () => {
-    const { id } = KEYS.free;
-    expect(server.logLines('request completed')).toEqual([
-      expect.objectContaining({ level: 'info', requestId: 'mine', keyId: id, operation: 'listOrders', status: 200 }),
-    ]);
-    expect(server.stdout).not.toContain('"level":"debug"');
-  });
-});

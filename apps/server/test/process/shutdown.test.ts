@@ -4,9 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { KEYS } from '../support/database.ts';
-import { SpawnedServer, startServer, useStartedDataFolder } from '../support/spawned-server.ts';
-
-const copyStarted = useStartedDataFolder();
+import { startServer } from '../support/spawned-server.ts';
 
 interface Seen {
   readonly atMs: number;
@@ -60,14 +58,13 @@ test('for SHUTDOWN_DELAY it serves on, not ready, and nobody waits; then no requ
 });
 
 test('at SHUTDOWN_TIMEOUT what is left is cut', async () => {
-  using folder = copyStarted();
-  await using server = new SpawnedServer(folder.path, { SHUTDOWN_TIMEOUT: '4s' });
-  const key = (await server.demoKeys()).get('free');
+  await using started = await startServer({ SHUTDOWN_TIMEOUT: '4s' });
+  const { server } = started;
   // Its body never comes.
   const stuck = request(`${await server.url()}/trpc/orders.cancel`, {
     method: 'POST',
     agent: false,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'content-length': 10 },
+    headers: { authorization: `Bearer ${KEYS.free.text}`, 'content-type': 'application/json', 'content-length': 10 },
   });
   stuck.flushHeaders();
   const cut = once(stuck, 'error');
