@@ -11,6 +11,7 @@ export * from './order-fields.ts';
 export * from './order-listing.ts';
 export * from './order-page.ts';
 export * from './order-states.ts';
+export * from './page.ts';
 export * from './plan.ts';
 export * from './ports.ts';
 export * from './principal.ts';

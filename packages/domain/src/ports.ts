@@ -5,8 +5,9 @@ import type { OrderId, PetId } from './ids.ts';
 import type { Order, StoredOrder } from './order.ts';
 import type { ListedField } from './order-fields.ts';
 import type { OrderBatch, OrderTextBatch } from './order-listing.ts';
-import type { OrderPage, OrderPageRequest } from './order-page.ts';
+import type { OrderPageRequest } from './order-page.ts';
 import type { OrderCommand } from './order-states.ts';
+import type { Page } from './page.ts';
 
 /** Returns the present time; tests can pass their own. */
 export type Clock = () => Date;
@@ -34,8 +35,8 @@ export interface OrderRepository {
   listOrderTexts<Name extends ListedField>(fields: readonly Name[]): AsyncIterable<OrderTextBatch<Name>>;
   /** Runs one statement, which waits for no lock. */
   findOrder(id: OrderId): Promise<StoredOrder | undefined>;
-  /** Runs one statement. Ids never change, so consecutive pages hold no order twice. */
-  findOrders(request: OrderPageRequest): Promise<OrderPage>;
+  /** Runs one statement. */
+  findOrders(request: OrderPageRequest): Promise<Page<StoredOrder>>;
   /** Runs one conditional statement, which records the change. Of concurrent commands for one order exactly one applies. */
   applyCommand(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition>;
   /**

@@ -63,7 +63,7 @@ describe('an order with any values', () => {
         await importOrders(store, imported);
         const sorted = imported.toSorted((a, b) => (a.id < b.id ? -1 : 1));
         for (const order of sorted) expect(await store.persistence.orders.findOrder(order.id)).toEqual(order);
-        const { orders: page } = await store.persistence.orders.findOrders({ filter: {}, limit: 1_000 });
+        const { items: page } = await store.persistence.orders.findOrders({ filter: {}, limit: 1_000 });
         expect(page).toEqual(sorted);
         const { events } = await store.persistence.events.readEvents(BEGINNING_OF_EVENTS, 1_000);
         expect(events.map(({ order }) => order)).toEqual(sorted);

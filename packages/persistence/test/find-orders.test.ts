@@ -56,7 +56,7 @@ async function readPages(
       ...(order && { order }),
       ...(afterId !== undefined && { afterId }),
     });
-    pages.push([...page.orders]);
+    pages.push([...page.items]);
     if (page.nextAfterId === undefined) return pages;
     afterId = page.nextAfterId;
     await betweenPages();
@@ -118,7 +118,7 @@ test.each<[SortOrder, bigint]>([
   await importOrders(store, [pendingOrder(id)]);
   for (const filter of [{}, { statuses: ['pending'] }] satisfies OrderFilter[]) {
     const page = await store.persistence.orders.findOrders({ filter, order, limit: 5, afterId: orderId(id) });
-    expect(page).toEqual({ orders: [] });
+    expect(page).toEqual({ items: [] });
   }
 });
 

@@ -70,7 +70,7 @@ async function findValidKeys(
 
 /** They may have been added by a first start that was interrupted. */
 async function hasOrders({ orders }: Persistence): Promise<boolean> {
-  const { orders: found } = await orders.findOrders({ filter: {}, limit: 1 });
+  const { items: found } = await orders.findOrders({ filter: {}, limit: 1 });
   return found.length > 0;
 }
 

@@ -11,6 +11,7 @@ import {
   type OrderRepository,
   orderId,
   orderTextOf,
+  pageOf,
 } from '@petstore/domain';
 import type { EventsInMemory } from './events-in-memory.ts';
 
@@ -57,11 +58,7 @@ export function createOrdersInMemory(initial: readonly Order[], events: EventsIn
         ({ id }) => afterId === undefined || (order === 'asc' ? id > afterId : id < afterId),
       );
       const found = (begin === -1 ? [] : sorted.slice(begin)).filter((each) => matchesFilter(each, filter));
-      const page = found.slice(0, limit);
-      const last = page.at(-1);
-      return last === undefined || found.length === page.length
-        ? { orders: page }
-        : { orders: page, nextAfterId: last.id };
+      return pageOf(found, limit);
     },
     async applyCommand(id, command, now) {
       const order = orders.get(id);

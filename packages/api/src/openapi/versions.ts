@@ -12,7 +12,7 @@ interface VersionFacts {
   readonly idsAreText: boolean;
   /** The path of the interactive reference, below the service's address. */
   readonly referencePath: string;
-  /** The groups of operations. */
+  /** The groups of operations. One that is missing here is described by what its operations do. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Sections of the navigation (read by Redocly and Scalar). If there are any, they hold every tag. */
   readonly tagGroups?: readonly { readonly name: string; readonly tags: readonly string[] }[];
@@ -67,7 +67,6 @@ const V2 = {
       description: 'List the orders placed in the store, read one, cancel one, and follow their changes.',
     },
     { name: 'limits', description: 'Get the rate limit status of a key.' },
-    { name: 'key', description: 'Describe a key.' },
   ],
   fileName: 'openapi.v2.json',
   takesQuery: true,

@@ -17,11 +17,7 @@ const MANY_DIGITS = /\d{16}/;
 const INT64_VALUES = new RegExp(`("(?:${FIELD_NAMES.join('|')})"\\s*:\\s*)(-?\\d+)(?=\\s*[,}])`, 'g');
 
 /** @throws SyntaxError if the text is not JSON or not an array of objects */
-export function parseObjects<Value extends object>(text: string): Value[] {
-  const values: unknown = JSON.parse(text);
-  if (!Array.isArray(values) || !values.every(isRecord)) throw new SyntaxError('The JSON is not an array of objects.');
-  return values as Value[]; // by the document
-}
+export const parseObjects = <Value extends object>(text: string): Value[] => asObjects(JSON.parse(text)) as Value[]; // by the document
 
 /**
  * Parses objects whose 64-bit integers `JSON.parse` would round. Objects in them must hold none.
@@ -30,17 +26,28 @@ export function parseObjects<Value extends object>(text: string): Value[] {
  * @returns the objects, with 64-bit integers as `bigint`
  * @throws SyntaxError if the text is not JSON or not an array of objects; RangeError if such a field is not an integer
  */
-export function parseInt64Objects<Value extends object>(text: string): Value[] {
-  const values = parseObjects<Record<string, unknown>>(
-    MANY_DIGITS.test(text) ? text.replace(INT64_VALUES, '$1"$2"') : text,
-  );
-  for (const value of values) {
+export const parseInt64Objects = <Value extends object>(text: string): Value[] =>
+  withBigInts(JSON.parse(MANY_DIGITS.test(text) ? text.replace(INT64_VALUES, '$1"$2"') : text));
+
+/**
+ * Changes the 64-bit integers of parsed objects to `bigint`.
+ *
+ * @throws SyntaxError if the value is not an array of objects; RangeError if such a field is not an integer
+ */
+export function withBigInts<Value extends object>(values: unknown): Value[] {
+  const objects = asObjects(values);
+  for (const value of objects) {
     for (const name of FIELD_NAMES) {
       const number = value[name];
       if (typeof number === 'number' || typeof number === 'string') value[name] = BigInt(number);
     }
   }
-  return values as Value[]; // by the document
+  return objects as Value[]; // by the document
+}
+
+function asObjects(values: unknown): Record<string, unknown>[] {
+  if (Array.isArray(values) && values.every(isRecord)) return values;
+  throw new SyntaxError('The JSON is not an array of objects.');
 }
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>

@@ -4,7 +4,7 @@ import { connectionError } from '../transport/attempt.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components } from './document.ts';
 import type { components as componentsOfV2, operations } from './document-v2.ts';
-import { parseInt64Objects } from './int64-json.ts';
+import { parseInt64Objects, withBigInts } from './int64-json.ts';
 
 /** An order over REST. The document guarantees none of its fields. */
 export type Order = components['schemas']['Order'];
@@ -103,32 +103,38 @@ export function readObjects<Item extends object>(
 const notExpected = (response: ServiceResponse, cause?: unknown): PetstoreError =>
   response.createError('The response is not the JSON that it should be.', undefined, cause);
 
-/** Reads orders page by page, each when it is needed. */
-export async function* readPages(
-  filter: OrderFilter,
+/**
+ * Reads a list page by page, each when it is needed.
+ *
+ * @param items the field of a page that holds the items
+ * @param request sends a query
+ */
+export async function* readPages<Item extends object>(
+  items: string,
+  filter: object,
   request: (query: string) => Promise<ServiceResponse>,
-): AsyncGenerator<OrderV2[], void, undefined> {
+): AsyncGenerator<Item[], void, undefined> {
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const { orders, next }: { orders: OrderV2[]; next: string | null } = readPage(
-      await request(queryOf({ ...filter, ...(cursor !== undefined && { cursor }) })),
-    );
-    yield orders;
-    cursor = next;
+    const response = await request(queryOf({ ...filter, ...(cursor !== undefined && { cursor }) }));
+    const page = readPage<Item>(response, items);
+    yield page.items;
+    cursor = page.next;
   }
 }
 
-function readPage(response: ServiceResponse): { readonly orders: OrderV2[]; readonly next: string | null } {
+function readPage<Item extends object>(
+  response: ServiceResponse,
+  items: string,
+): { readonly items: Item[]; readonly next: string | null } {
   try {
-    const { orders, next } = JSON.parse(response.text) as { readonly orders: OrderOnWire[]; readonly next: unknown };
+    const { [items]: found, next }: Readonly<Record<string, unknown>> = JSON.parse(response.text);
     // Without the field, what is a part would be taken for all.
     if (typeof next !== 'string' && next !== null) throw new TypeError('next is missing');
-    return { orders: orders.map((order) => ({ ...order, id: BigInt(order.id), petId: BigInt(order.petId) })), next };
+    return { items: withBigInts<Item>(found), next };
   } catch (cause) {
     throw notExpected(response, cause);
   }
 }
-
-type OrderOnWire = Omit<OrderV2, 'id' | 'petId'> & { readonly id: string; readonly petId: string };
 
 function queryOf(parameters: Readonly<Record<string, unknown>>): string {
   const query = new URLSearchParams();

@@ -167,7 +167,10 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
     v2: {
       listOrders(filter = {}, options = {}) {
         checkCallOptions(options);
-        return listOf(() => readPages(filter, (query) => get(`/v2/store/orders${query}`, options)), options);
+        return listOf(
+          () => readPages<OrderV2>('orders', filter, (query) => get(`/v2/store/orders${query}`, options)),
+          options,
+        );
       },
       getOrder: ({ orderId }, options) => getOrderOrPet(`/v2/store/orders/${segmentOf(orderId)}`, options),
       cancelOrder: ({ orderId }, options) => cancelOrder(`/v2/store/orders/${segmentOf(orderId)}`, options),

@@ -44,7 +44,7 @@ describe('behind a pooler in session mode', () => {
     expect((await collect(orders.listOrderTexts(LISTED_FIELDS))).flatMap((batch) => [...batch.orders])).toEqual(
       textsOf(ORDERS),
     );
-    expect((await orders.findOrders({ filter: { statuses: ['shipped'] }, limit: 5 })).orders).toEqual(
+    expect((await orders.findOrders({ filter: { statuses: ['shipped'] }, limit: 5 })).items).toEqual(
       ORDERS.filter(({ status }) => status === 'shipped').slice(0, 5),
     );
     const cancelled = await Promise.all(

@@ -89,6 +89,16 @@ function decorateOperation(
   };
 }
 
+/** The tags of a version, and those of its operations that it does not describe: by the summaries of their operations. */
+function describeTags({ tags }: VersionDescription, operations: readonly Operation[]) {
+  const own = new Map<string, string[]>();
+  for (const { tags: names = [], summary = '' } of operations) {
+    for (const name of names) own.set(name, [...(own.get(name) ?? []), `${summary}.`]);
+  }
+  for (const { name } of tags) own.delete(name);
+  return [...tags, ...Array.from(own, ([name, summaries]) => ({ name, description: summaries.join(' ') }))];
+}
+
 /** The generator closes every schema of a response. Ours stay open: a new field must not break callers. */
 function openSchemas(schemas: Schemas = {}): Schemas {
   const open = Object.entries(schemas).map(([name, schema]) => {
@@ -138,7 +148,10 @@ export function decorateDocument(
     },
     servers: describeServers(SERVERS.map(({ url, description }) => ({ url: `${url}/${about.version}`, description }))),
     security: SECURITY,
-    tags: [...about.tags],
+    tags: describeTags(
+      about,
+      paths.flatMap(([, item]) => Object.values(item)),
+    ),
     ...(about.tagGroups && { 'x-tagGroups': about.tagGroups }),
     paths: Object.fromEntries(paths),
     components: {

@@ -1,34 +1,37 @@
-import { ORDER_STATUSES, type OrderFilter, petId, SORT_ORDERS } from '@petstore/domain';
+import { ORDER_STATUSES, orderId, petId, SORT_ORDERS } from '@petstore/domain';
 import { z } from 'zod';
-import { ApiError } from '../../../api-error.ts';
 import { defineOperation } from '../../../define-operation.ts';
 import { int64 } from '../../../int64.ts';
 import { OrderV2Response } from '../../orders/order-response.ts';
-import { cursorError, pageParameters, pageResponse } from '../../page.ts';
-import { inputObject, limitError } from '../../schemas.ts';
-import { decodeCursor, encodeCursor } from './order-cursor.ts';
+import { pageContract } from '../../page.ts';
 
 const statusError = `must be one of ${ORDER_STATUSES.join(', ')}`;
 const orderError = `must be ${SORT_ORDERS.join(' or ')}`;
+
+const page = pageContract({
+  items: 'orders',
+  item: OrderV2Response,
+  after: orderId,
+  input: {
+    status: z
+      .enum(ORDER_STATUSES, statusError)
+      .meta({ description: 'Only orders with this status.', examples: ['pending'] })
+      .optional(),
+    petId: int64('Only orders for this animal.')
+      .meta({ examples: [7] })
+      .optional(),
+    order: z
+      .enum(SORT_ORDERS, orderError)
+      .default('asc')
+      .meta({ description: 'Whether the smallest id comes first, or the largest.', examples: ['asc'] }),
+  },
+});
 
 /** Lists orders, page by page, by their ids. */
 export const listOrdersPage = defineOperation(
   {
     type: 'query',
-    input: inputObject({
-      status: z
-        .enum(ORDER_STATUSES, statusError)
-        .meta({ description: 'Only orders with this status.', examples: ['pending'] })
-        .optional(),
-      petId: int64('Only orders for this animal.')
-        .meta({ examples: [7] })
-        .optional(),
-      order: z
-        .enum(SORT_ORDERS, orderError)
-        .default('asc')
-        .meta({ description: 'Whether the smallest id comes first, or the largest.', examples: ['asc'] }),
-      ...pageParameters('orders'),
-    }),
+    input: page.input,
     versions: { v2: 'experimental' },
     openapi: {
       method: 'GET',
@@ -43,7 +46,7 @@ export const listOrdersPage = defineOperation(
       successDescription: 'One page of orders.',
     },
     rest: {
-      response: pageResponse('orders', OrderV2Response).meta({ id: 'OrdersPage', description: 'One page of orders.' }),
+      ...page.rest,
       examples: {
         page: {
           summary: 'A page of two orders.',
@@ -74,24 +77,15 @@ export const listOrdersPage = defineOperation(
         },
         nothing: { summary: 'No order matches the filters.', value: { orders: [], next: null } },
       },
-      invalidRequest: `limit: ${limitError}.`,
       errors: [],
     },
   },
-  async ({ ctx, input: { status, petId: pet, order, limit, cursor } }) => {
-    const filter: OrderFilter = {
-      ...(status && { statuses: [status] }),
-      ...(pet !== undefined && { petId: petId(pet) }),
-    };
-    const afterId = cursor === undefined ? undefined : decodeCursor(cursor, filter, order);
-    if (cursor !== undefined && afterId === undefined) throw new ApiError('invalid_request', `cursor: ${cursorError}.`);
-    const page = await ctx.services.orders.findOrders({
-      filter,
-      order,
-      limit,
-      ...(afterId !== undefined && { afterId }),
-    });
-    const next = page.nextAfterId === undefined ? null : encodeCursor(page.nextAfterId, filter, order);
-    return { orders: page.orders, next };
-  },
+  ({ ctx, input }) =>
+    page.read(input, ({ status, petId: pet, order }, part) =>
+      ctx.services.orders.findOrders({
+        filter: { ...(status && { statuses: [status] }), ...(pet !== undefined && { petId: petId(pet) }) },
+        order,
+        ...part,
+      }),
+    ),
 );
