@@ -312,6 +312,22 @@ describe('a page of events', () => {
     ]);
   });
 
+  test('waits for those who write when it is asked for, and for none who begins later', async () => {
+    await using open = await openClient();
+    await using later = await openClient();
+    await place();
+    await open.query('begin');
+    await open.query(EVENT, [11]);
+    await place();
+    const waiting = readPage(0);
+    await sleep(200);
+    await later.query('begin');
+    await later.query(EVENT, [12]);
+    await open.query('commit');
+    expect(await waiting).toEqual([[1, 2, 3], 3]);
+    await later.query('commit');
+  });
+
   test('from now on is empty, and misses nothing that is committed afterwards', async () => {
     expect(await readPage('now')).toEqual([[], 0]);
     await using open = await openClient();
