@@ -16,7 +16,7 @@ export const MAIN = join(import.meta.dirname, '../src/main.js');
 
 export interface CallOptions {
   readonly environment?: Record<string, string>;
-  readonly stdin?: string | Uint8Array;
+  readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** What relative paths of files are relative to. @default / */
   readonly workingFolder?: string;
   /** The width of the terminal that shows both outputs. @default none */
@@ -39,6 +39,9 @@ function* chunksOf(input: string | Uint8Array): Generator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += CHUNK_BYTES) yield bytes.subarray(start, start + CHUNK_BYTES);
 }
 
+const readableOf = (input: NonNullable<CallOptions['stdin']>): Readable =>
+  Readable.from(typeof input === 'string' || input instanceof Uint8Array ? chunksOf(input) : input);
+
 const outputOf = ({ columns }: CallOptions): PassThrough =>
   Object.assign(new PassThrough(), columns !== undefined && { isTTY: true, columns });
 
@@ -60,8 +63,15 @@ export async function petstoreInto(
   const { environment = {}, stdin = '', workingFolder = '/', checkout = '/dev/null' } = options;
   const stderr = outputOf(options);
   const messages = text(stderr);
-  const input = Readable.from(chunksOf(stdin));
-  const code = await run({ arguments: args, environment, workingFolder, checkout, stdin: input, stdout, stderr });
+  const code = await run({
+    arguments: args,
+    environment,
+    workingFolder,
+    checkout,
+    stdin: readableOf(stdin),
+    stdout,
+    stderr,
+  });
   stderr.end();
   return { code, stderr: await messages };
 }
@@ -98,7 +108,7 @@ export function spawnPetstore(args: readonly string[], options: ProcessOptions =
 /** Runs the real program to its end. */
 export async function petstoreProcess(args: readonly string[], options: ProcessOptions = {}): Promise<CallResult> {
   const child = spawnPetstore(args, options);
-  child.stdin.end(options.stdin ?? '');
+  readableOf(options.stdin ?? '').pipe(child.stdin);
   const closed = new Promise<number | null>((resolve) => child.on('close', resolve));
   const printed = options.stdout === undefined ? text(child.stdout) : '';
   const [stdout, stderr, code] = await Promise.all([printed, text(child.stderr), closed]);
