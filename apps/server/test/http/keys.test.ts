@@ -197,12 +197,15 @@ describe('read-only keys', async () => {
       expect((await app.fetch(path, { method, key })).status).toBe(200);
     });
 
-    test.each([String(id), 'x'])('may not cancel, and does not learn whether order %s exists', async (shown) => {
-      const refused = await expectError(await cancel(`${path}/${shown}`), 'insufficient_scope');
-      expect(refused.headers['www-authenticate']).toBe('Bearer realm="petstore", error="insufficient_scope"');
-      expect(refused.body).toContain('Ask the operator of the service');
-      expectRateLimitHeaders(refused);
-    });
+    test.each([String(id), 'x', '1?unknown=1'])(
+      'may not cancel, and learns nothing of what it asks for: %s',
+      async (shown) => {
+        const refused = await expectError(await cancel(`${path}/${shown}`), 'insufficient_scope');
+        expect(refused.headers['www-authenticate']).toBe('Bearer realm="petstore", error="insufficient_scope"');
+        expect(refused.body).toContain('Ask the operator of the service');
+        expectRateLimitHeaders(refused);
+      },
+    );
 
     test('is told the path, the method and an unknown key first', async () => {
       await expectError(await cancel(`${path}/1/2`), 'route_not_found');
