@@ -9,6 +9,7 @@ import {
   SERVICE_ORIGIN,
   StorageUnavailableError,
 } from '@petstore/domain';
+import { PATIENTLY } from '@petstore/testing';
 import { describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { collect, importOrders, NOW, newOrder, openTestStore, pendingOrder } from './support.ts';
@@ -164,7 +165,9 @@ describe.concurrent('however long PostgreSQL takes', () => {
     await slow;
   });
 
-  test('a burst waits for the connections there are where the role may have only a few', async ({ expect }) => {
+  test('a burst waits for the connections there are where the role may have only a few, and more are opened when it may', async ({
+    expect,
+  }) => {
     await using store = await openTestStore();
     const { pathname } = new URL(store.url);
     await store.query(`create role few login password 'few' connection limit 5`);
@@ -187,6 +190,12 @@ describe.concurrent('however long PostgreSQL takes', () => {
     expect(others).toHaveLength(60);
     expect(persistence.load().openConnections).toBeLessThanOrEqual(4);
     expect(onFewConnections).toHaveBeenCalledOnce();
+
+    await store.query('alter role few connection limit -1');
+    await vi.waitFor(async () => {
+      await Promise.all(ids.map((id) => orders.findOrder(id)));
+      expect(persistence.load().openConnections).toBeGreaterThan(4);
+    }, PATIENTLY);
   });
 
   describe('while keys are locked', () => {

@@ -142,6 +142,21 @@ test('after it was closed nothing is asked of PostgreSQL any more', async () => 
   await expect.poll(async () => (await listSessions()).length).toBe(0);
 });
 
+test('when it is closed, a statement that is in progress since before the connections were opened anew ends as well', async () => {
+  const role = await createRole('closing');
+  const persistence = openPersistence({ databaseUrl: role.url, connections: 4 });
+  await persistence.orders.findOrder(SOME_ID);
+  await store.query(`alter role ${role.name} set default_transaction_read_only = on`);
+  await store.query('begin; lock table pets in access exclusive mode');
+  const reading = collect(persistence.pets.listPets()).catch(String); // waits for a second
+  await expect.poll(() => persistence.load().statementsInFlight.long).toBe(1);
+  await expect(place(persistence)).rejects.toThrow('in a read-only transaction');
+  expect(persistence.load().statementsInFlight.long).toBe(0); // of the new ones
+  await persistence.close();
+  expect(await Promise.race([reading, sleep(300, 'is in progress')])).toContain('Connection terminated');
+  await store.query('rollback');
+});
+
 test('callers who wait for a connection are given a new one when the server takes writes again', async () => {
   const role = await createRole('waiting');
   await using persistence = openNarrow(role.url);

@@ -122,7 +122,7 @@ test('what was given up while a connection was opened for it is not sent any mor
   await using network = await openOverProxy();
   await using persistence = network.open();
   await persistence.ping();
-  network.proxy.delay(1_000); // opening a connection takes 3 s then
+  network.proxy.delay(630); // a login takes 1.9 s then, which is in time, and its session's settings as long as the caller waits
   await expect(persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN)).rejects.toThrow(StorageUnavailableError);
   await expect.poll(() => persistence.load().statementsInFlight.writes, { timeout: 20_000 }).toBe(0);
   expect(await network.direct.orders.countOrders()).toBe(0);
