@@ -122,7 +122,8 @@ export class Database {
    * @throws StorageUnavailableError also if PostgreSQL has answered nobody for half a minute, and any other error of the work
    */
   async withLongSession<Value>(work: (client: pg.Client) => Promise<Value>): Promise<Value> {
-    await this.#usablePool();
+    if (this.#needsCheck) await this.#watch.check();
+    this.#assertUsable();
     const client = await openClient(connectionConfig(this.#options.databaseUrl, this.#timeouts.connect));
     let isLost = false;
     client.on('error', () => {
@@ -152,22 +153,21 @@ export class Database {
   /** Makes attempts, on the present pool or the one that replaces it while the call waits, until one was sent. */
   async #send<Value>(call: Call<Value>): Promise<Value> {
     for (;;) {
-      const pool = await this.#usablePool();
-      const outcome = await pool.attempt(call);
+      if (this.#needsCheck) await this.#watch.check();
+      this.#assertUsable();
+      const outcome = await this.#pool.attempt(call);
       if (typeof outcome !== 'string') return outcome.value;
       if (outcome === 'retry') await sleep(TIMEOUTS_MS.connectionLimitPause);
     }
   }
 
-  /** @throws StorageUnavailableError at once while PostgreSQL is known not to be usable */
-  async #usablePool(): Promise<Pool> {
+  /** Whether calls check first: the first one of all does, and those while connections are refused, which happens at once. */
+  get #needsCheck(): boolean {
     const state = this.#watch.seen?.state;
-    // A server that refuses connections does so at once, so the first call after it is back can check and succeed.
-    if (state === undefined || state === 'unavailable') await this.#watch.check();
-    this.#assertUsable();
-    return this.#pool;
+    return state === undefined || state === 'unavailable';
   }
 
+  /** @throws StorageUnavailableError at once while PostgreSQL is known not to be usable */
   #assertUsable(): void {
     const failure = this.#watch.seen?.failure;
     if (failure !== undefined) throw failure;
