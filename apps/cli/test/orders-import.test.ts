@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { gzipSync } from 'node:zlib';
-import { LISTED_FIELDS, type StoredOrder } from '@petstore/domain';
+import { LISTED_FIELDS, ORDER_STATUSES, type StoredOrder } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
@@ -77,7 +77,7 @@ describe('a bad line is reported with its number and the reason', () => {
   const BAD_JSON: readonly (readonly [string, string])[] = [
     ['{"id":2', 'not valid JSON; each line must contain one whole record'],
     ['[{"id":2,"petId":1,"quantity":1}]', 'not a JSON object'],
-    ['{"id":2,"petId":1,"quantity":1,"status":{"id":1}}', 'status must be one of pending, shipped, cancelled, not an object'],
+    ['{"id":2,"petId":1,"quantity":1,"status":{"id":1}}', `status must be one of ${ORDER_STATUSES.join(', ')}, not an object`],
     ['{"petId":1,"quantity":1}', `id is missing (${INT64})`],
     ['{"id":"02","petId":1,"quantity":1}', `id must be ${INT64}, not "02"`],
     ['{"id":2.0,"petId":1,"quantity":1}', `id must be ${INT64}, not "2.0"`],
@@ -86,9 +86,9 @@ describe('a bad line is reported with its number and the reason', () => {
     ['{"id":2,"petId":1,"quantity":0}', `quantity must be ${QUANTITY}, not "0"`],
     ['{"id":2,"petId":1,"quantity":2147483648}', `quantity must be ${QUANTITY}, not "2147483648"`],
     ['{"id":2,"petId":1,"quantity":1,"complete":"yes"}', 'complete must be true or false, not "yes"'],
-    ['{"id":2,"petId":1,"quantity":1,"status":"placed"}', 'status must be one of pending, shipped, cancelled, not "placed"'],
+    ['{"id":2,"petId":1,"quantity":1,"status":"placed"}', `status must be one of ${ORDER_STATUSES.join(', ')}, not "placed"`],
     ['{"id":2,"petId":1,"quantity":1,"complete":true,"status":"pending"}', 'a complete order must have the status shipped'],
-    ['{"petId":"one","quantity":0,"status":"placed","colour":"red"}', `unknown field "colour" (known fields: ${LISTED_FIELDS.join(', ')}); id is missing (${INT64}); petId must be ${INT64}, not "one"; quantity must be ${QUANTITY}, not "0"; status must be one of pending, shipped, cancelled, not "placed"`],
+    ['{"petId":"one","quantity":0,"status":"placed","colour":"red"}', `unknown field "colour" (known fields: ${LISTED_FIELDS.join(', ')}); id is missing (${INT64}); petId must be ${INT64}, not "one"; quantity must be ${QUANTITY}, not "0"; status must be one of ${ORDER_STATUSES.join(', ')}, not "placed"`],
   ]; // biome-ignore format: a table
   const BAD_TIMES = ['tomorrow', '2026-01-02T03:04:05', '2026-02-30T00:00:00Z', '10000-01-01T00:00:00Z'];
 
@@ -130,7 +130,7 @@ describe('a bad line is reported with its number and the reason', () => {
       read: 11,
       inserted: 3,
       rejected: [
-        { line: 4, reason: 'status must be one of pending, shipped, cancelled, not "pend\\ning"' },
+        { line: 4, reason: `status must be one of ${ORDER_STATUSES.join(', ')}, not "pend\\ning"` },
         { line: 6, reason: 'the row has 4 cells, and the header has 6' },
         { line: 7, reason: 'the row has 7 cells, and the header has 6' },
         { line: 8, reason: `id must be ${INT64}, not "5.0"` },

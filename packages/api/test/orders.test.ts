@@ -202,6 +202,19 @@ const REFUSED = ORDER_COMMANDS.flatMap((command) =>
   }),
 );
 
+const DOCUMENTED = ORDER_COMMANDS.flatMap((command) => {
+  const contract = procedureContracts.get(`orders.${command}`);
+  return contract?.openapi === undefined ? [] : [[command, contract.rest.errors] as const];
+});
+
+test.each(DOCUMENTED)(
+  'the document says of %s each reason for which it is refused, and no other',
+  (command, errors) => {
+    const reasons = REFUSED.flatMap(([refused, reason]) => (refused === command ? [reason] : []));
+    expect(new Set(errors)).toEqual(new Set(['order_not_found', ...reasons]));
+  },
+);
+
 test.each(REFUSED)('%s is refused as %s, and changes nothing: %o', async (command, errorCode, refused) => {
   const order = { ...refused, id: orderId(newId()) };
   await api.importOrders(order);

@@ -13,6 +13,7 @@ import {
   ORDER_FIELD_NAMES,
   ORDER_FIELDS,
   ORDER_STATES,
+  ORDER_STATUSES,
   ORDER_TIME_FIELDS,
   type OrderField,
   petId,
@@ -68,7 +69,7 @@ describe('a value of a field', () => {
     [quantity, 'a whole number from 1 to 2147483647'],
     [time, 'a time from 0001-01-01T00:00:00.000Z to 9999-12-31T23:59:59.999Z'],
     [definitionOf('complete'), 'true or false'],
-    [definitionOf('status'), 'one of pending, shipped, cancelled'],
+    [definitionOf('status'), `one of ${ORDER_STATUSES.join(', ')}`],
     [text, 'a text of 2 to 4 characters, without NUL'],
   ])('of %o is described as %s', (definition, description) => {
     expect(describeValueOf(definition)).toBe(description);
