@@ -2,14 +2,24 @@ import { INT64_MAX, INT64_MIN } from '@petstore/domain';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { openApiDocument, procedureContracts, restRoutes } from '../src/index.ts';
+import {
+  createRestRouter,
+  defineOperation,
+  openApiDocument,
+  procedureContracts,
+  restRoutes,
+  toApiError,
+} from '../src/index.ts';
+import { int64, int64AsText } from '../src/int64.ts';
 import { type ApiVersion, DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
 import type { DocumentedContract, ProcedureContract } from '../src/procedure-contract.ts';
 import { cancelOrder } from '../src/procedures/orders/cancel-order.ts';
 import { listOrderEvents } from '../src/procedures/orders/list-order-events.ts';
+import { inputObject } from '../src/procedures/schemas.ts';
 import { listOrdersPage } from '../src/procedures/v2/orders/list-orders-page.ts';
 import { inputFromTexts, parametersOf } from '../src/rest/parameters.ts';
 import { createQueryReader } from '../src/rest/query.ts';
+import { createRestHandler } from '../src/rest/rest-handler.ts';
 import { EXTERNAL, INTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
 
 function documented(contract: ProcedureContract): DocumentedContract {
@@ -22,6 +32,25 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 afterAll(() => api[Symbol.asyncDispose]());
+
+test('an operation by POST takes its input from the path, and no body', async () => {
+  const description = { path: '/orders/{orderId}/wrap', operationId: 'wrapOrder' } as const;
+  const wrap = defineOperation(
+    {
+      type: 'mutation',
+      repetition: { type: 'transition', doneCode: 'order_already_shipped' },
+      input: inputObject({ orderId: int64('Identifier of the order.') }),
+      versions: { v2: 'beta' },
+      openapi: { method: 'POST', ...description },
+      rest: { errors: [], response: z.object({ id: int64AsText('Identifier of the order.') }) },
+    },
+    async ({ input }) => ({ id: input.orderId }),
+  );
+  const handle = createRestHandler(createRestRouter(new Map([['orders.wrap', wrap]]), 'v2'), toApiError);
+  const call = { method: 'POST', path: description.path, params: { orderId: '7' }, query: {} };
+  const handled = handle({ ...call, context: api.contextOf(INTERNAL) });
+  expect(await handled).toEqual({ type: 'json', text: '{"id":"7"}' });
+});
 
 describe('mounted routes, document and procedures', () => {
   test('are one set', () => {

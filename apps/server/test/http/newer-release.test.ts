@@ -22,11 +22,11 @@ const run = async (sql: string, values: unknown[] = []): Promise<void> => {
 beforeAll(async () => {
   // As the migration of a state would.
   await run('alter table orders drop constraint orders_state_check');
-  const facts = `7, 2, false, 'returned', '${AT}', '${AT}'`;
+  const facts = `7, 2, false, 'of_tomorrow', '${AT}', '${AT}'`;
   const columns = 'pet_id, quantity, complete, status, placed_at, shipped_at';
   await run(`insert into orders (id, ${columns}) values (70, ${facts})`);
   await run(`insert into order_events (type, at, actor, order_id, ${columns})
-    values ('order.returned', '${AT}', 'service', 70, ${facts})`);
+    values ('order.of_tomorrow', '${AT}', 'service', 70, ${facts})`);
 });
 
 describe('an order in a state that only a newer release knows', () => {
@@ -37,21 +37,21 @@ describe('an order in a state that only a newer release knows', () => {
 
   test('is listed and found in v2 with its state', async () => {
     const times = { placedAt: AT, shippedAt: AT };
-    const order = { id: '70', petId: '7', quantity: 2, complete: false, status: 'returned', ...times };
+    const order = { id: '70', petId: '7', quantity: 2, complete: false, status: 'of_tomorrow', ...times };
     expect(await (await app.fetch('/v2/store/orders/70')).json()).toEqual(order);
     expect(await (await app.fetch('/v2/store/orders?petId=7')).text()).toContain(JSON.stringify(order));
   });
 
   test('is listed and found over tRPC with its state and times', async () => {
-    const order = { id: 70n, petId: 7n, quantity: 2, complete: false, status: 'returned', placedAt: new Date(AT) };
+    const order = { id: 70n, petId: 7n, quantity: 2, complete: false, status: 'of_tomorrow', placedAt: new Date(AT) };
     expect((await query(app, 'orders.get', { orderId: 70n })).data).toMatchObject(order);
   });
 
   test('appears in the events with a type that is passed on as text', async () => {
     const { events } = JSON.parse(await (await app.fetch('/v2/store/order-events?after=0')).text());
-    expect(events.at(-1)).toMatchObject({ type: 'order.returned', orderId: '70', order: { status: 'returned' } });
+    expect(events.at(-1)).toMatchObject({ type: 'order.of_tomorrow', orderId: '70', order: { status: 'of_tomorrow' } });
     expect((await query(app, 'orders.events', { after: '0' })).data).toMatchObject({
-      events: [{ type: 'order.returned', order: { status: 'returned' } }],
+      events: [{ type: 'order.of_tomorrow', order: { status: 'of_tomorrow' } }],
     });
   });
 
@@ -67,7 +67,7 @@ describe('an order in a state that only a newer release knows', () => {
 
 test('a key of a plan that only a newer release knows is refused for now, under the headers of its address, and is not counted', async () => {
   const { text: key, id } = await createKey(app.persistence, { plan: { name: 'free' } });
-  await run(`update api_keys set plan = 'startup' where id = $1`, [id]);
+  await run(`update api_keys set plan = 'of_tomorrow' where id = $1`, [id]);
   const headers = { 'x-forwarded-for': '198.51.100.77' };
   for (let i = 0; i < 2; i++) {
     const response = await app.fetch('/v2/limits', { key, headers });
