@@ -279,3 +279,19 @@ test('a refusal because the limits are used up holds up all that follows', async
   await Promise.all([list, cancel]);
   expect(requests).toHaveLength(3);
 });
+
+test('of several refusals the earliest time applies to what follows', async () => {
+  const waits = ['30', '5'];
+  await using server = await startHttpServer((_, response) => {
+    const retryAfter = waits.shift();
+    if (retryAfter === undefined) return void response.writeHead(204).end();
+    const body = JSON.stringify({ code: 'rate_limit_exceeded', message: 'Too many requests.', status: 429 });
+    response.writeHead(429, { 'retry-after': retryAfter, 'content-type': 'application/json' }).end(body);
+  });
+  const clock = new TestClock();
+  const client = createTestRestClient({ baseUrl: server.origin, apiKey: 'key', clock, maxRetries: 0 });
+  const cancel = () => client.cancelOrder({ orderId: 1n });
+  await Promise.allSettled([cancel(), cancel()]);
+  await cancel();
+  expect(clock.waits).toEqual([5_000]);
+});
