@@ -189,7 +189,7 @@ export const ERROR_CATALOGUE = catalogueOf({
     status: 415,
     trpcCode: 'UNSUPPORTED_MEDIA_TYPE',
     message: 'The media type of the request body is not supported. Send application/json.',
-    meaning: 'tRPC only: the body is not JSON, or a list needs streaming.',
+    meaning: 'tRPC only: the body is not JSON.',
     clientClass: 'InvalidRequestError',
   },
   expectation_failed: {

@@ -11,6 +11,7 @@ import { startCountingApp, startTestApp, type TestApp } from './support/test-app
 /** Lists of two batches, the second of which waits for `letGo`. */
 function heldLists() {
   let gate = Promise.withResolvers<void>();
+  let begun = 0;
   let ended = 0;
   async function* texts() {
     try {
@@ -22,6 +23,7 @@ function heldLists() {
     }
   }
   async function* batches(): AsyncGenerator<OrderBatch> {
+    begun++;
     try {
       yield { orders: [pendingOrder(1n)], isLast: false };
       await gate.promise;
@@ -32,6 +34,8 @@ function heldLists() {
   }
   return {
     options: listingOf(texts, batches),
+    /** Lists of orders, which tRPC sends. */
+    begun: () => begun,
     ended: () => ended,
     letGo() {
       gate.resolve();
@@ -117,21 +121,31 @@ describe.concurrent('long lists in progress', () => {
     for (const response of [...four, fifth]) expect(await response.text()).toBe('[]');
   });
 
-  test('that tRPC sends as one array are one at a time for a key', async ({ expect }) => {
+  test('that tRPC sends as one array wait for each other, if they are of one key, and none is refused', async ({
+    expect,
+  }) => {
     const lists = heldLists();
     await using app = await startHolding(lists);
     const key = await businessKey(app);
-    const array = (by: string) => app.fetch('/trpc/orders.list', { key: by });
-    const two = [array(key), array(key)];
-    const refused = await Promise.race(two);
-    const { error } = (await refused.json()) as { error: { json: { data: unknown } } }; // as tRPC has it
-    expect(error.json.data).toMatchObject({ httpStatus: 429, errorCode: 'too_many_in_flight' });
-    const other = array(app.key);
+    const array = (by: string, signal?: AbortSignal) =>
+      app.fetch('/trpc/orders.list', { key: by, ...(signal && { signal }) });
+    const first = array(key);
+    await expect.poll(lists.begun, PATIENTLY).toBe(1);
+    const leaving = new AbortController();
+    const left = array(key, leaving.signal).catch((error: unknown) => error);
+    const others = [array(key), app.fetch('/trpc/orders.list,orders.list?batch=1', { key })];
+    const ofOther = array(app.key);
+    const inFlight = () => app.app.traffic.requestsInFlight.count;
+    await expect.poll(inFlight, PATIENTLY).toBe(5);
+    leaving.abort(new Error('enough'));
+    expect(await left).toMatchObject({ message: 'enough' });
+    await expect.poll(inFlight, PATIENTLY).toBe(4);
+    expect(lists.begun(), 'one of each key').toBe(2);
     using timers = new DisposableStack();
     timers.adopt(setInterval(lists.letGo, 20), clearInterval);
-    expect((await other).status).toBe(200);
-    expect((await Promise.all(two)).map(({ status }) => status).sort()).toEqual([200, 429]);
-    expect((await array(key)).status).toBe(200);
+    const all = await Promise.all([first, ofOther, ...others]);
+    expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(lists.begun(), 'the one whose caller left is not read').toBe(5);
   });
 
   test('over REST and tRPC count together, each list of a batch on its own', async ({ expect }) => {

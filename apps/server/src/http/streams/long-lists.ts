@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { BeginList, Context, JsonPiece } from '@petstore/api';
-import { longListsOfPlan } from '@petstore/domain';
+import { type ApiKeyId, longListsOfPlan } from '@petstore/domain';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { HttpMetrics } from '../../operations/metrics.ts';
@@ -15,8 +15,8 @@ export class LongLists {
   readonly #max: number;
   /** Long lists in flight, by key. */
   readonly #ofKeys = new KeyedSemaphore();
-  /** Lists that tRPC sends as one array, by key. */
-  readonly #arraysOfKeys = new KeyedSemaphore();
+  /** By key: when the last of the requests for lists as arrays, which take turns, has ended. */
+  readonly #arraysOfKeys = new Map<ApiKeyId, Promise<void>>();
   #openCount = 0;
 
   /** @param max how many long lists may be sent at once, of all callers together */
@@ -62,7 +62,7 @@ export class LongLists {
     return reply.header('content-type', 'application/json').send(body);
   }
 
-  /** How a list goes over tRPC: in batches, or as one array to a link that does not stream, one at a time for a key. */
+  /** How a list goes over tRPC: in batches, or as one array to a link that does not stream. */
   deliveryOverTrpc(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context['delivery'] {
     if (info.isBatchCall && info.accept === 'application/jsonl') {
       const begin: BeginList = async (batches) => {
@@ -71,13 +71,26 @@ export class LongLists {
       };
       return { type: 'batches', begin };
     }
+    let turn: Promise<void> | undefined; // the lists of a batch have one
     const begin: BeginList = async (batches) => {
-      const release = this.#arraysOfKeys.tryAcquire(principalOf(request).keyId, 1, 1);
-      if (release === undefined) throw refusalOf('too_many_in_flight');
-      whenClosed(reply, release);
+      turn ??= this.#takeTurn(principalOf(request).keyId, reply);
+      await turn;
       return batches;
     };
     return { type: 'array', begin };
+  }
+
+  /** Waits until no earlier request of the key has arrays in memory: until it has ended. */
+  async #takeTurn(keyId: ApiKeyId, reply: FastifyReply): Promise<void> {
+    const before = this.#arraysOfKeys.get(keyId);
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    whenClosed(reply, resolve);
+    const ended = Promise.all([before, closed]).then(() => {
+      if (this.#arraysOfKeys.get(keyId) === ended) this.#arraysOfKeys.delete(keyId);
+    });
+    this.#arraysOfKeys.set(keyId, ended);
+    await before;
+    if (reply.raw.closed) throw new CallerLeftError();
   }
 
   /** Reads the first batch, which says whether it is the only one; a list of several is long. */

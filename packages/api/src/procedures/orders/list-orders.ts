@@ -90,14 +90,14 @@ async function* smallBatches(batches: AsyncIterable<OrderBatch>): AsyncGenerator
   }
 }
 
-/** @throws ApiError `unsupported_media_type` */
+/** @throws ApiError `invalid_request` if there are too many */
 async function wholeList(batches: AsyncIterable<readonly StoredOrder[]>): Promise<readonly StoredOrder[]> {
   const list: StoredOrder[] = [];
   for await (const orders of batches) {
     list.push(...orders);
     if (list.length > WHOLE_LIST_MAX) {
       throw new ApiError(
-        'unsupported_media_type',
+        'invalid_request',
         `There are more than ${WHOLE_LIST_MAX} orders. Stream orders.list through httpBatchStreamLink, or read pages ` +
           'with v2.orders.list.',
       );
