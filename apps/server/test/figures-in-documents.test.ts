@@ -17,7 +17,7 @@ import { ROOT } from './support/documentation.ts';
 
 const { free, enterprise } = PLANS;
 
-/** The plans with limits of their own, the smallest first. */
+/** The plans with fixed limits, the smallest first. */
 const FIXED = PLAN_NAMES.filter(hasFixedLimits).map((name) => PLANS[name]);
 
 const number = new Intl.NumberFormat('en-US').format;

@@ -1,6 +1,13 @@
-import { openApiDocument, procedureContracts } from '@petstore/api';
-import { KEY_REQUESTS_IN_FLIGHT_MAX, StorageUnavailableError } from '@petstore/domain';
+import { codeIn, openApiDocument, procedureContracts } from '@petstore/api';
+import {
+  decideOrder,
+  KEY_REQUESTS_IN_FLIGHT_MAX,
+  ORDER_COMMANDS,
+  orderId,
+  StorageUnavailableError,
+} from '@petstore/domain';
 import { manualClock, PATIENTLY } from '@petstore/testing';
+import { ordersInEveryState } from '@petstore/testing/any-order';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { readSettings } from '../../src/settings.ts';
 import { sendOne } from '../http/support/raw-http.ts';
@@ -222,12 +229,28 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
 });
 
 describe.concurrent('responses of single operations', () => {
-  test.each(['v1', 'v2'])('cancelOrder of %s', async (version) => {
-    const cancel = (id: string) => send({ method: 'DELETE', url: `/${version}/store/orders/${id}` });
-    expect(await cancel('0x1')).toBe('400 invalid_request');
-    expect(await cancel('404')).toBe('404 order_not_found');
-    expect(await cancel(String((await placeOrder(app.persistence, 'ship')).id))).toBe('409 order_already_shipped');
-    expect(await cancel(String((await placeOrder(app.persistence, 'cancel')).id))).toBe('409 order_already_cancelled');
+  const commands = OPERATIONS.flatMap((operation) => {
+    const command = ORDER_COMMANDS.find(
+      (each) => procedureContracts.get(`orders.${each}`)?.openapi?.operationId === operation.operationId,
+    );
+    return command === undefined ? [] : { ...operation, command };
+  });
+
+  test.each(commands)('$name, in each state that it does not apply to', async (operation) => {
+    const { method, basePath, path, operationId, command } = operation;
+    const key = contractOf(operationId).access === 'internal' ? app.internalKey : app.key;
+    const call = (id: string) => send({ method, url: basePath + path.replace('{orderId}', id), key });
+    expect(await call('0x1')).toBe('400 invalid_request');
+    expect(await call('404')).toBe('404 order_not_found');
+    for (const order of ordersInEveryState(pendingOrder(0n), new Date())) {
+      const decision = decideOrder(order, command, new Date());
+      if (decision.ok) continue;
+      const { id } = await placeOrder(app.persistence); // one that is free in all tests
+      const own = orderId(-id);
+      await importOrders(app.persistence, [{ ...order, id: own }]);
+      const version = basePath === '/v1' ? 'v1' : 'v2';
+      expect(await call(String(own))).toBe(`409 ${codeIn(version, decision.reason)}`);
+    }
   });
 
   test('listOrders, when there are orders of all kinds', async () => {
