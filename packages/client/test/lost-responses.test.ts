@@ -68,9 +68,12 @@ const CANCEL = {
 } satisfies Record<string, (id: bigint) => Promise<unknown>>;
 
 describe.each(Object.entries(CANCEL))('cancelling an order over %s', (_, cancel) => {
-  test('whose response is lost ends as the success that it was', async () => {
+  test.each<[what: string, faults: Fault[]]>([
+    ['is lost', ['lose-response']],
+    ['is lost before an attempt that is refused on arrival', ['lose-response', 'overloaded']],
+  ])('whose response %s ends as the success that it was', async (_, faults) => {
     const id = await placeOrder();
-    service.faults.push('lose-response');
+    service.faults.push(...faults);
     expect(await cancel(id)).toBeUndefined();
     expect(await orderOf(id)).toMatchObject({ status: 'cancelled' });
     expect(service.requests).toHaveLength(2);
