@@ -1,9 +1,6 @@
-/**
- * Which package may import which. A request goes one way: HTTP, admission, procedure, domain, repository.
- * Each rule says why; a violation prints it.
- *
- * @type {import('dependency-cruiser').IConfiguration}
- */
+// Which package may import which. A request goes one way: HTTP, admission, procedure, repository, which enforces the
+// domain's rules. Each rule says why; a violation prints it.
+
 const rooms = (...names) => `^(${names.join('|')})/src/`;
 const ALL = '^(apps|packages)/[^/]+/src/';
 /** The entry of the client for tests. */
@@ -18,6 +15,7 @@ const only = (name, from, to, comment) => ({
   to: { path: ALL, pathNot: [rooms(from), ...(to.length ? [rooms(...to)] : [])] },
 });
 
+/** @type {import('dependency-cruiser').IConfiguration} */
 export default {
   forbidden: [
     {
