@@ -88,8 +88,3 @@ export const ORDER_TRANSITIONS = {
 export type OrderCommand = keyof typeof ORDER_TRANSITIONS;
 
 export const ORDER_COMMANDS = Object.keys(ORDER_TRANSITIONS) as readonly OrderCommand[]; // those of the table
-
-/** The fields that commands set to their time. */
-export const ORDER_STAMPS: readonly OrderStampField[] = ORDER_COMMANDS.map(
-  (command) => ORDER_TRANSITIONS[command].stamp,
-);

@@ -16,6 +16,7 @@ import {
 import { ordersInEveryState } from '@petstore/testing/any-order';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
+import { applyCommandsText } from '../src/orders/apply-commands.ts';
 import { importOrders, pendingOrder, shippedOrder, useTestStore } from './support.ts';
 
 const store = useTestStore();
@@ -59,6 +60,22 @@ test.each(ORDER_COMMANDS)(
     expect(missing).toEqual({ applied: false, order: undefined });
   },
 );
+
+test('two commands may set the same time', async () => {
+  const withdraw = { ...ORDER_TRANSITIONS.cancel, event: 'order.withdrawn' };
+  const text = applyCommandsText({ ...ORDER_TRANSITIONS, withdraw });
+  const orders = [await stored(pendingOrder), await stored(pendingOrder), await stored(pendingOrder)];
+  const values = [orders.map(({ id }) => id.toString()), ['cancel', 'withdraw', 'ship']];
+  const origin = [orders.map(() => AT.toISOString()), orders.map(() => 'service'), orders.map(() => null)];
+  const { rowCount } = await store.query(text, [...values, ...origin]);
+  expect(rowCount).toBe(orders.length);
+  const found = await Promise.all(orders.map(({ id }) => store.persistence.orders.findOrder(id)));
+  expect(found).toMatchObject([
+    { status: 'cancelled', cancelledAt: AT },
+    { status: 'cancelled', cancelledAt: AT },
+    { status: 'shipped', shippedAt: AT },
+  ]);
+});
 
 describe('of any number at once exactly one is applied', () => {
   // From several processes, as it were: commands for one order that one process is given go one after the other.
