@@ -37,10 +37,16 @@ export interface OrderRepository {
   findOrder(id: OrderId): Promise<StoredOrder | undefined>;
   /** Runs one statement. */
   findOrders(request: OrderPageRequest): Promise<Page<StoredOrder>>;
-  /** Runs one conditional statement, which records the change. Of concurrent commands for one order exactly one applies. */
+  /**
+   * Applies the command and records the change, in one statement, or does neither. Each of concurrent commands for one order
+   * is decided by the state that those before it left. One for an order that another transaction has locked is tried again.
+   *
+   * @throws StorageUnavailableError also if the order stays locked
+   */
   applyCommand(id: OrderId, command: OrderCommand, now: Date, origin: ChangeOrigin): Promise<OrderTransition>;
   /**
-   * Runs one statement, which records the change.
+   * Inserts the order and records the change, in one statement, or does neither. If a concurrent call with the same key makes
+   * it fail, it is tried again a few times.
    *
    * @param idempotencyKey names one call of this actor: repeating the call with the same key returns the order that the
    *   first call placed, and places none
