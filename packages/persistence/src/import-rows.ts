@@ -213,7 +213,8 @@ async function deleteRefused(
   return { listed, count: rows[0]?.refused_count ?? 0 };
 }
 
-/** A text as a column of a row. Characters that COPY would take for a separator or an escape are escaped. */
-export const copyText = (text: string): string => text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character] ?? '');
+/** A value as COPY reads it: each is one column of a line, whatever it contains. */
+export const copyCell = (text: string | null): string =>
+  text === null ? '\\N' : text.replace(/[\\\t\n\r]/g, (character) => COPY_ESCAPES[character] ?? character);
 
-const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+const COPY_ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };

@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { from } from 'pg-copy-streams';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { COLUMN_KINDS, copyCell, textOrNull } from '../src/orders/order-kinds.ts';
+import { copyCell } from '../src/import-rows.ts';
+import { COLUMN_KINDS, textOrNull } from '../src/orders/order-kinds.ts';
 import { useTestStore } from './support.ts';
 
 const store = useTestStore();

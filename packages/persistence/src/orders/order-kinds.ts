@@ -65,9 +65,3 @@ export const COLUMN_KINDS: { readonly [Kind in FieldKind]: ColumnKind<KindValues
 export const textOrNull = (kind: FieldKind, value: unknown): string | null =>
   // A field has values of its kind, which its type says and this one cannot.
   value === undefined ? null : (COLUMN_KINDS[kind] as ColumnKind<unknown>).toText(value);
-
-/** A value as COPY reads it: each is one cell of a line, whatever it contains. */
-export const copyCell = (text: string | null): string =>
-  text === null ? '\\N' : text.replace(/[\\\n\r\t]/g, (character) => COPY_ESCAPES[character] ?? character);
-
-const COPY_ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };

@@ -2,7 +2,7 @@ import { INT64_MIN, int64After, type Pet, type PetRepository } from '@petstore/d
 import type { Database } from '../database/database.ts';
 import { prepareStatement } from '../database/statement.ts';
 import {
-  copyText,
+  copyCell,
   type ImportOptions,
   type ImportResult,
   type ImportSource,
@@ -32,7 +32,7 @@ const LIST_PETS = prepareStatement<Row<'pets'>>(
 const IMPORT: ImportTarget<Pet> = {
   table: 'pets',
   createStaged: 'create temporary table staged as select 0 as line, id, name from pets with no data',
-  rowOf: ({ id, name }) => `${id}\t${copyText(name)}`,
+  rowOf: ({ id, name }) => `${id}\t${copyCell(name)}`,
   lock: 'pets',
   async insertStaged(client) {
     const { rowCount } = await client.query('insert into pets (id, name) select id, name from staged order by id');
