@@ -122,7 +122,7 @@ async function createKey({ withSession, output }: CommandContext, flags: CreateF
 /** Gives a key a new text, and prints it. */
 async function rotateKey({ withSession, output }: CommandContext, id: ApiKeyId, flags: RotateFlags): Promise<void> {
   const { overlap: overlapEndsAt = parseOverlap('24h') } = flags;
-  const text = generateApiKeyText('live', id, randomBytes); // whether a key was live or test is not stored
+  const text = generateApiKeyText('live', id, randomBytes); // `live` or `demo` is not stored: a demo key becomes a live one
   const now = new Date();
   const key = await withSession(async (session) => {
     const rotation = { secretHash: hashApiKeyText(text), now, overlapEndsAt };
