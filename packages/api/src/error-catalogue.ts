@@ -14,8 +14,10 @@ interface ErrorEntry<Code extends string> {
   /** The class that our client throws. */
   readonly clientClass: ClientClass;
   /**
-   * What v1 responds with in place of the error, whose set of codes is closed: for an error of v2 that an operation of both
-   * versions has. @default v1 has the error as well
+   * The code that v1 responds with instead: v1 gets no new codes. An error that is new in v2 needs it if an operation that
+   * v1 has, too, can end in it.
+   *
+   * @default the code itself
    */
   readonly inV1?: Code;
   /** What the documents say of a response that this error alone leads to. @default what they say of its status */
