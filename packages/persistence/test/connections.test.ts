@@ -3,6 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { collect, newOrder, runSql, useTestStore } from './support.ts';
@@ -144,25 +145,25 @@ test('after it was closed nothing is asked of PostgreSQL any more', async () => 
 
 test('when it is closed, a statement that is in progress since before the connections were opened anew ends as well', async () => {
   const role = await createRole('closing');
-  const persistence = openPersistence({ databaseUrl: role.url, connections: 4 });
+  const persistence = openPersistence({ databaseUrl: role.url, connections: 4, patienceMs: LOCKED_MS });
   await persistence.orders.findOrder(SOME_ID);
   await store.query(`alter role ${role.name} set default_transaction_read_only = on`);
-  await store.query('begin; lock table pets in access exclusive mode');
-  const reading = collect(persistence.pets.listPets()).catch(String); // waits for a second
+  await using _ = await lockPets();
+  const reading = collect(persistence.pets.listPets()).catch(String); // has no response
   await expect.poll(() => persistence.load().statementsInFlight.long).toBe(1);
   await expect(place(persistence)).rejects.toThrow('in a read-only transaction');
   expect(persistence.load().statementsInFlight.long).toBe(0); // of the new ones
   await persistence.close();
   expect(await Promise.race([reading, sleep(300, 'is in progress')])).toContain('Connection terminated');
-  await store.query('rollback');
 });
 
 test('callers who wait for a connection are given a new one when the server takes writes again', async () => {
   const role = await createRole('waiting');
-  await using persistence = openNarrow(role.url);
+  await using persistence = openPersistence({ databaseUrl: role.url, connections: 1, patienceMs: LOCKED_MS });
   await persistence.ping();
-  await store.query('begin; lock table pets in access exclusive mode');
-  const holding = collect(persistence.pets.listPets()).catch(() => {}); // has the only connection for a second
+  await using _ = await lockPets();
+  const holding = collect(persistence.pets.listPets()); // has the only connection, and no response
+  holding.catch(() => {}); // until the test ends
   const placing = Array.from({ length: 4 }, () => place(persistence));
   await expect.poll(() => persistence.load().statementsInFlight.writes).toBe(4);
   // The session of the watch keeps its setting: only a new one shows that the server takes no writes any more.
@@ -175,9 +176,8 @@ test('callers who wait for a connection are given a new one when the server take
   await expect(persistence.ping()).rejects.toThrow('read-only');
   await runSql(store.url, `alter role ${role.name} reset default_transaction_read_only`);
   await persistence.ping();
-  for (const { placed } of await Promise.all(placing)) expect(placed).toBe(true);
-  await holding;
-  await store.query('rollback');
+  const settled = await Promise.race([Promise.all(placing), holding, sleep(5_000, 'nothing')]);
+  expect(settled).toEqual(placing.map(() => expect.objectContaining({ placed: true })));
 });
 
 test('of a server that takes no writes nothing is read, and it is used again when it takes them', async () => {
@@ -227,6 +227,17 @@ test('an observer that throws is a defect, and no outage', async () => {
   process.off('warning', onWarning);
   expect(new Set(states)).toEqual(new Set(['up']));
 });
+
+/** Longer than any test: a statement that waits for {@link lockPets} gets no response. */
+const LOCKED_MS = 60_000;
+
+/** Keeps others from the pets, by a session of its own. */
+async function lockPets(): Promise<AsyncDisposable> {
+  const client = new pg.Client(store.url);
+  await client.connect();
+  await client.query('begin; lock table pets in access exclusive mode');
+  return { [Symbol.asyncDispose]: () => client.end() };
+}
 
 /** Creates a role that may do what a server does, with a setting of its own. */
 async function createRole(name: string, setting?: string): Promise<{ readonly name: string; readonly url: string }> {

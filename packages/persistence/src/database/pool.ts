@@ -74,8 +74,9 @@ export class Pool {
   constructor(options: PoolOptions) {
     const { url, size, timeouts } = options;
     this.#options = options;
-    this.#connections = pLimit(size);
-    this.#purposes = forEachPurpose((each) => pLimit(Math.max(1, Math.floor(size * SHARES[each]))));
+    const limit = (concurrency: number) => pLimit({ concurrency, rejectOnClear: true });
+    this.#connections = limit(size);
+    this.#purposes = forEachPurpose((each) => limit(Math.max(1, Math.floor(size * SHARES[each]))));
     this.#pool = new pg.Pool({
       ...connectionConfig(url, timeouts.connect),
       max: size,
@@ -94,13 +95,22 @@ export class Pool {
   }
 
   /** @throws StorageUnavailableError, or PostgreSQL's error for the statement */
-  attempt<Value>(call: Call<Value>): Promise<Outcome<Value>> {
-    return this.#purposes[call.purpose](() => this.#connections(() => this.#send(call)));
+  async attempt<Value>(call: Call<Value>): Promise<Outcome<Value>> {
+    try {
+      return await this.#purposes[call.purpose](() => this.#connections(() => this.#send(call)));
+    } catch (error) {
+      if (this.#ended !== undefined && wasCleared(error)) return 'gone';
+      throw error;
+    }
   }
 
-  /** Sends nothing more: calls that wait for a connection learn that the pool is gone. Resolves when all connections have ended. */
+  /**
+   * Sends nothing more: calls that wait for a connection learn at once that the pool is gone, even if its connections hang.
+   * Resolves when all connections have ended.
+   */
   end(): Promise<void> {
     this.#ended ??= this.#pool.end(); // each connection ends after its statement
+    for (const queue of [this.#connections, ...Object.values(this.#purposes)]) queue.clearQueue();
     return this.#ended;
   }
 
@@ -163,3 +173,6 @@ export class Pool {
     this.#hasFewConnections = true;
   }
 }
+
+/** Whether p-limit has taken a call out of its queue, before anything was done for it. */
+const wasCleared = (error: unknown): boolean => error instanceof DOMException && error.name === 'AbortError';
