@@ -53,17 +53,18 @@ const FIND_BEHIND = prepareStatement<{ readonly name: Sequence }>(
 const setForwards = (sequence: Sequence) => `setval(name, largest_id) from (${selectBehind(sequence)}) as behind`;
 
 /**
- * How long a sequence waits for its lock, in milliseconds. PostgreSQL waits a second (`deadlock_timeout`) before it ends an
- * automatic vacuum for a lock, so this is longer than `lock_timeout` of the session.
+ * How long a sequence waits for its lock at least, in milliseconds. PostgreSQL waits a second (`deadlock_timeout`) before it
+ * ends an automatic vacuum for a lock, so `lock_timeout` of a server's session is too short; that of a command is longer.
  */
-const LOCK_TIMEOUT_MS = 1_500;
+const LOCK_TIMEOUT_MIN_MS = 1_500;
 
 /** Moves a sequence, under its lock if it has one, in a transaction of its own: the timeout holds until its end. */
 const moveSequence = (sequence: Sequence) =>
   prepareStatement<never>(
     `move-${sequence}`,
     `do $$ begin
-       set local lock_timeout = ${LOCK_TIMEOUT_MS};
+       perform set_config('lock_timeout', greatest(setting::integer, ${LOCK_TIMEOUT_MIN_MS})::text, true)
+         from pg_settings where name = 'lock_timeout';
        ${RULES[sequence].lock ?? 'null'};
        perform ${setForwards(sequence)};
      end $$`,

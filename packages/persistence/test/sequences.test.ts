@@ -162,6 +162,17 @@ test('a sequence does not move while a writer of events is at work, so that none
   expect((await store.persistence.sequences.align()).size).toBe(0);
 });
 
+test('a command waits for a writer of events as long as it waits for any lock', async () => {
+  await replicate();
+  await using command = openPersistence({ databaseUrl: store.url, patienceMs: 20_000 });
+  await command.ping();
+  await store.query('begin; lock table order_events in row exclusive mode');
+  const aligning = command.sequences.align();
+  await Promise.race([aligning, sleep(2_000)]); // longer than a server waits
+  await store.query('rollback');
+  expect([...(await aligning).keys()]).toEqual([]);
+});
+
 describe('where nothing can be moved', () => {
   test('a role without the right goes on, names the sequence, and says so to callers', async () => {
     await replicate();
