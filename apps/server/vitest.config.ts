@@ -1,3 +1,3 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
-export default definePackageTests();
+export default definePackageTests({ longest: ['embedded-redis', 'embedded', 'events', 'promises', 'tracing'] });

@@ -1,5 +1,5 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
 export default definePackageTests({
-  longest: ['migrations', 'lists', 'connections'],
+  longest: ['order-events', 'locked-orders', 'lists'],
 });
