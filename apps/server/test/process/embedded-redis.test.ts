@@ -53,10 +53,8 @@ async function request(server: SpawnedServer): Promise<number> {
   const key = (await server.demoKeys()).get('free');
   const { status, headers } = await fetch(`${await server.url()}/v1/store/orders`, { headers: bearer(key) });
   expect(status).toBe(200);
-  const [limit, remaining] = [/"day";q=(\d+)/, /"day";r=(\d+)/].map(
-    (pattern, i) => pattern.exec(headers.get(i === 0 ? 'ratelimit-policy' : 'ratelimit') ?? '')?.[1],
-  );
-  return Number(limit) - Number(remaining);
+  const figure = (name: string, pattern: RegExp) => Number(pattern.exec(headers.get(name) ?? '')?.[1]);
+  return figure('ratelimit-policy', /"day";q=(\d+)/) - figure('ratelimit', /"day";r=(\d+)/);
 }
 
 test('the servers of a data folder, one after the other, count in a Redis of its own', async () => {
