@@ -47,12 +47,20 @@ type Delivery =
   /** The caller reads batches over tRPC. */
   | { readonly type: 'batches'; readonly begin: BeginList }
   /** The caller reads one array over tRPC, because its link does not stream. Making its text holds up all others. */
-  | { readonly type: 'array'; readonly begin: BeginList };
+  | { readonly type: 'array'; readonly takeTurn: TakeTurn };
 
 /**
  * Begins a list over tRPC.
  *
- * @throws ApiError (as a rejection) `too_many_in_flight` if the list is long or an array, and its caller has too many of
- *   them in flight; `overloaded` if all callers together have too many
+ * @throws ApiError (as a rejection) `too_many_in_flight` if the list is long, and its caller has too many of them in flight;
+ *   `overloaded` if all callers together have too many
  */
 export type BeginList = (batches: AsyncIterable<OrderBatch>) => Promise<AsyncIterable<OrderBatch>>;
+
+/**
+ * Waits until no other list of the caller is being made.
+ *
+ * @param read makes the list; it is given how many orders the lists before it hold in the same response
+ * @throws what `read` throws, and an error that nobody sees if the caller has left
+ */
+export type TakeTurn = <List extends readonly unknown[]>(read: (held: number) => Promise<List>) => Promise<List>;

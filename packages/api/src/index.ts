@@ -1,7 +1,7 @@
 export { ApiError } from './api-error.ts';
 export * from './authentication/authenticator.ts';
 export { createAuthenticator } from './authentication/create-authenticator.ts';
-export type { BeginList, Context, Services, Wait } from './context.ts';
+export type { BeginList, Context, Services, TakeTurn, Wait } from './context.ts';
 export { defineOperation } from './define-operation.ts';
 export { deprecationHeaders, sunsetDay } from './deprecation.ts';
 export { codeIn, ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';

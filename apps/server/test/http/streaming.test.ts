@@ -251,4 +251,14 @@ describe.concurrent('over tRPC', () => {
       expect(text).toContain('v2.orders.list');
     }
   });
+
+  test('lists of a batch for such a link hold as many orders together as one, and no more are made', async () => {
+    await using app = await startTestApp();
+    await app.persistence.orders.generateOrders({ count: 900, seed: 1, now: new Date() });
+    const response = await app.fetch(`/trpc/${Array(20).fill('orders.list').join()}?batch=1`);
+    expect(response.status).toBe(207);
+    const calls = (await response.json()) as { readonly error?: { readonly json: { readonly data: unknown } } }[]; // as tRPC has it
+    expect(calls.slice(0, 2).map(({ error }) => error)).toEqual([undefined, undefined]);
+    for (const { error } of calls.slice(2)) expect(error?.json.data).toMatchObject({ errorCode: 'invalid_request' });
+  });
 });

@@ -1,8 +1,8 @@
-import type { OrderBatch } from '@petstore/domain';
+import type { OrderBatch, OrderRepository } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { KeyedSemaphore } from '../../src/http/concurrency.ts';
-import { createKey, forgedKey, pendingOrder, planOf } from '../support/database.ts';
+import { createKey, forgedKey, pendingOrder, planOf, rotateKey } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { openRaw, type RawResponse, request, sendRaw } from './support/raw-http.ts';
 import { LIST_BEGIN, LIST_END, listingOf, overriding } from './support/replaced-parts.ts';
@@ -41,6 +41,8 @@ function heldLists() {
       gate.resolve();
       gate = Promise.withResolvers();
     },
+    /** Lets those go, too, that come later. */
+    letAllGo: () => gate.resolve(),
     fail: () => gate.reject(new Error('the second batch fails')),
     hold() {
       gate = Promise.withResolvers();
@@ -54,7 +56,7 @@ async function startHolding(
   bounds?: { readonly maxLongLists: number },
 ): Promise<TestApp> {
   const app = await startTestApp({ ...lists.options, ...(bounds && { bounds }) });
-  return endingAfter(lists.letGo, app);
+  return endingAfter(lists.letAllGo, app);
 }
 
 const endingAfter = (letGo: () => void, app: TestApp): TestApp => ({
@@ -140,12 +142,36 @@ describe.concurrent('long lists in progress', () => {
     leaving.abort(new Error('enough'));
     expect(await left).toMatchObject({ message: 'enough' });
     await expect.poll(inFlight, PATIENTLY).toBe(4);
-    expect(lists.begun(), 'one of each key').toBe(2);
+    await expect.poll(lists.begun, PATIENTLY).toBe(2); // one of each key
     using timers = new DisposableStack();
     timers.adopt(setInterval(lists.letGo, 20), clearInterval);
     const all = await Promise.all([first, ofOther, ...others]);
     expect(all.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect(lists.begun(), 'the one whose caller left is not read').toBe(5);
+  });
+
+  test('that tRPC sends as one array do not wait for a response that stands behind them on their connection', async ({
+    expect,
+  }) => {
+    let begun = 0;
+    const orders = (repository: OrderRepository) =>
+      overriding(repository, {
+        listOrders() {
+          begun++;
+          return repository.listOrders();
+        },
+      });
+    const { app: counting, hold } = await startCountingApp({ wrap: { orders } });
+    await using app = counting;
+    const { id, text: known } = await createKey(app.persistence, { plan: { name: 'business' } });
+    const { text: unknown } = await rotateKey(app.persistence, id, new Date('2998-12-31T00:00:00.000Z'));
+    await list(app, known); // from here on the process has cached it
+    const letGo = hold();
+    using connection = await openRaw({ port: app.port });
+    connection.write(request('/trpc/orders.list', unknown) + request('/trpc/orders.list', known));
+    await expect.poll(() => begun, PATIENTLY).toBe(1);
+    letGo();
+    expect([await connection.read(), await connection.read()].map(({ status }) => status)).toEqual([200, 200]);
   });
 
   test('over REST and tRPC count together, each list of a batch on its own', async ({ expect }) => {

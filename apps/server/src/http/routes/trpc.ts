@@ -48,7 +48,8 @@ export const trpc = fp<TrpcOptions>(
       payload.readableEnded ? Readable.from([]) : payload,
     );
 
-    app.addHook('onSend', async (_request, reply, payload) => {
+    app.addHook('onSend', async (request, reply, payload) => {
+      longLists.endTurn(request);
       if (!(payload instanceof Response)) return payload;
       const { isStream } = takeHead(reply, payload);
       return isStream ? payload.body : payload.text();

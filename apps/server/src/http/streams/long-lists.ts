@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
-import type { BeginList, Context, JsonPiece } from '@petstore/api';
+import type { BeginList, Context, JsonPiece, TakeTurn } from '@petstore/api';
 import { type ApiKeyId, longListsOfPlan } from '@petstore/domain';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import pLimit from 'p-limit';
 import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
@@ -15,8 +16,10 @@ export class LongLists {
   readonly #max: number;
   /** Long lists in flight, by key. */
   readonly #ofKeys = new KeyedSemaphore();
-  /** By key: when the last of the requests for lists as arrays, which take turns, has ended. */
-  readonly #arraysOfKeys = new Map<ApiKeyId, Promise<void>>();
+  /** By key: when the last turn of the requests for lists as arrays has ended. */
+  readonly #turnsOfKeys = new Map<ApiKeyId, Promise<void>>();
+  /** Ends the turn of a request. */
+  readonly #endTurn = new WeakMap<FastifyRequest, () => void>();
   #openCount = 0;
 
   /** @param max how many long lists may be sent at once, of all callers together */
@@ -71,24 +74,39 @@ export class LongLists {
       };
       return { type: 'batches', begin };
     }
-    let turn: Promise<void> | undefined; // the lists of a batch have one
-    const begin: BeginList = async (batches) => {
-      turn ??= this.#takeTurn(principalOf(request).keyId, reply);
-      await turn;
-      return batches;
-    };
-    return { type: 'array', begin };
+    let turn: Promise<void> | undefined;
+    let held = 0;
+    const oneByOne = pLimit(1);
+    const takeTurn: TakeTurn = (read) =>
+      oneByOne(async () => {
+        turn ??= this.#takeTurn(request, reply);
+        await turn;
+        const list = await read(held);
+        held += list.length;
+        return list;
+      });
+    return { type: 'array', takeTurn };
   }
 
-  /** Waits until no earlier request of the key has arrays in memory: until it has ended. */
-  async #takeTurn(keyId: ApiKeyId, reply: FastifyReply): Promise<void> {
-    const before = this.#arraysOfKeys.get(keyId);
-    const { promise: closed, resolve } = Promise.withResolvers<void>();
+  /**
+   * Ends the turn of a request, if it has one: the text of its response is made, and its lists are needed no more. Until the
+   * response is read would be too long: of two requests on one connection, the first may wait for the turn of the second.
+   */
+  endTurn(request: FastifyRequest): void {
+    this.#endTurn.get(request)?.();
+  }
+
+  /** Waits until no earlier request of the key has arrays in memory. */
+  async #takeTurn(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { keyId } = principalOf(request);
+    const before = this.#turnsOfKeys.get(keyId);
+    const { promise: isOver, resolve } = Promise.withResolvers<void>();
+    this.#endTurn.set(request, resolve);
     whenClosed(reply, resolve);
-    const ended = Promise.all([before, closed]).then(() => {
-      if (this.#arraysOfKeys.get(keyId) === ended) this.#arraysOfKeys.delete(keyId);
+    const ended = Promise.all([before, isOver]).then(() => {
+      if (this.#turnsOfKeys.get(keyId) === ended) this.#turnsOfKeys.delete(keyId);
     });
-    this.#arraysOfKeys.set(keyId, ended);
+    this.#turnsOfKeys.set(keyId, ended);
     await before;
     if (reply.raw.closed) throw new CallerLeftError();
   }

@@ -70,9 +70,9 @@ export const listOrders = defineOperation(
       case 'batches':
         return smallBatches(await delivery.begin(orders.listOrders()));
       case 'array': {
-        const batches = smallBatches(await delivery.begin(orders.listOrders()));
+        const list = await delivery.takeTurn((held) => wholeList(smallBatches(orders.listOrders()), held));
         // The type is that of callers with a streaming link. All others get an array.
-        return (await wholeList(batches)) as unknown as OrderBatches;
+        return list as unknown as OrderBatches;
       }
       default:
         return delivery satisfies never;
@@ -90,15 +90,18 @@ async function* smallBatches(batches: AsyncIterable<OrderBatch>): AsyncGenerator
   }
 }
 
-/** @throws ApiError `invalid_request` if there are too many */
-async function wholeList(batches: AsyncIterable<readonly StoredOrder[]>): Promise<readonly StoredOrder[]> {
+/** @throws ApiError `invalid_request` if there are too many, together with those that the response holds already */
+async function wholeList(
+  batches: AsyncIterable<readonly StoredOrder[]>,
+  held: number,
+): Promise<readonly StoredOrder[]> {
   const list: StoredOrder[] = [];
   for await (const orders of batches) {
     list.push(...orders);
-    if (list.length > WHOLE_LIST_MAX) {
+    if (held + list.length > WHOLE_LIST_MAX) {
       throw new ApiError(
         'invalid_request',
-        `There are more than ${WHOLE_LIST_MAX} orders. Stream orders.list through httpBatchStreamLink, or read pages ` +
+        `There are more than ${WHOLE_LIST_MAX} orders, in all lists of a batch together. Stream orders.list through httpBatchStreamLink, or read pages ` +
           'with v2.orders.list.',
       );
     }
