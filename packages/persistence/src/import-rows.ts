@@ -4,7 +4,6 @@ import { from } from 'pg-copy-streams';
 import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
 import { codeOf, HUNG, reportOf, SQLSTATE } from './database/errors.ts';
-import { TIMEOUTS_MS } from './database/timeouts.ts';
 
 /** A value to import, and the line of the source on which it begins. */
 interface ImportRecord<Value> {
@@ -75,10 +74,10 @@ export const importRows = <Value>(
   source: ImportSource<Value>,
   options: ImportOptions = {},
 ): Promise<ImportResult> =>
-  database.withLongSession(async (client) => {
+  database.withLongSession(async (client, { silence }) => {
     const read: ReadRecords = { readCount: 0, rejected: [], rejectedCount: 0 };
     await client.query(target.createStaged);
-    await copyStaged(client, rowsOf(source, target, read));
+    await copyStaged(client, rowsOf(source, target, read), silence);
     await client.query('analyze staged');
     for (let attempt = 1; ; attempt++) {
       try {
@@ -115,13 +114,13 @@ const CHUNK_LENGTH = 65_536;
 /**
  * Copies rows into the temporary table. The source may take any time.
  *
- * @throws StorageUnavailableError if PostgreSQL takes no rows, or does not confirm all of them, for too long
+ * @throws StorageUnavailableError if PostgreSQL takes no rows, or does not confirm all of them, for so long
  */
-async function copyStaged(client: pg.Client, rows: AsyncIterable<string>): Promise<void> {
+async function copyStaged(client: pg.Client, rows: AsyncIterable<string>, silenceMs: number): Promise<void> {
   const silence = Promise.withResolvers<never>();
   let timer: NodeJS.Timeout | undefined;
   const begin = () => {
-    timer = setTimeout(() => silence.reject(HUNG), TIMEOUTS_MS.silence);
+    timer = setTimeout(() => silence.reject(HUNG), silenceMs);
   };
   async function* taken() {
     for await (const chunk of rows) {

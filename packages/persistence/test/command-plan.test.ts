@@ -65,7 +65,7 @@ test('commands look each order up by its id, however many there were when the st
     const client = new pg.Client(store.url);
     await client.connect();
     try {
-      await setSession(client, shortSession(TIMEOUTS_MS));
+      await setSession(client, shortSession, TIMEOUTS_MS);
       await client.query(`prepare apply as ${APPLY_COMMANDS.text}`);
       for (const count of [1, 64]) expect(await readsOfOrders(client, count)).toEqual(byId);
     } finally {

@@ -4,7 +4,8 @@ import { petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { LONG_SESSION, setSession } from '../src/database/session.ts';
+import { longSession, setSession } from '../src/database/session.ts';
+import { responseTimeouts } from '../src/database/timeouts.ts';
 import { openPersistence } from '../src/index.ts';
 import { toRfc3339 } from '../src/time-text.ts';
 import {
@@ -112,10 +113,13 @@ test('a role may have its own timeouts: they end no import and no statement', as
   expect(await collect(persistence.orders.listOrders())).toHaveLength(1);
 });
 
-test('PostgreSQL ends the session of a machine that is gone, and of a process that stands still in a transaction', async () => {
+test.each([
+  { of: 'a server', patienceMs: undefined, silence: { tcp_user_timeout: '30000', idle_session_timeout: '30s' } },
+  { of: 'a command', patienceMs: 10_000, silence: { tcp_user_timeout: '60000', idle_session_timeout: '1min' } },
+])('PostgreSQL ends the session of $of whose machine is gone, or whose process stands still', async (each) => {
   const client = new pg.Client(store.url);
   await client.connect();
-  await setSession(client, LONG_SESSION);
+  await setSession(client, longSession, responseTimeouts(each.patienceMs));
   const shown = Object.fromEntries(
     await Promise.all(
       ['tcp_keepalives_idle', 'tcp_user_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'].map(
@@ -126,9 +130,8 @@ test('PostgreSQL ends the session of a machine that is gone, and of a process th
   await client.end();
   expect(shown).toEqual({
     tcp_keepalives_idle: '15',
-    tcp_user_timeout: '30000',
     idle_in_transaction_session_timeout: '5s',
-    idle_session_timeout: '30s',
+    ...each.silence,
   });
 });
 

@@ -219,7 +219,7 @@ async function explainPage(request: OrderPageRequest): Promise<string> {
   let plan = '';
   const client = new pg.Client(store.url);
   await client.connect();
-  await setSession(client, shortSession(TIMEOUTS_MS));
+  await setSession(client, shortSession, TIMEOUTS_MS);
   const run: Database['run'] = async (_, { text }, values) => {
     await client.query(`prepare page as ${text}`);
     const texts = values.map((value) => (Array.isArray(value) ? `{${value}}` : String(value)));

@@ -468,7 +468,7 @@ describe('events that were kept for long enough', () => {
     await snapshot.query('begin isolation level repeatable read; select count(*) from order_events');
     await deleteExpired(AT);
     await using client = await openClient();
-    await setSession(client, shortSession(TIMEOUTS_MS));
+    await setSession(client, shortSession, TIMEOUTS_MS);
     await client.query(`prepare step as ${DELETE_EVENTS.text}`);
     const { rows } = await client.query<{
       readonly 'QUERY PLAN': readonly [{ readonly Plan: Record<string, number> }];

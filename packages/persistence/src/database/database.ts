@@ -6,7 +6,7 @@ import { HUNG, toStorageError } from './errors.ts';
 import { inTime } from './in-time.ts';
 import { type Call, type Caller, type DatabaseLoad, forEachPurpose, Pool, type Purpose } from './pool.ts';
 import { ServerWatch } from './server-watch.ts';
-import { LONG_SESSION, setSession } from './session.ts';
+import { longSession, setSession } from './session.ts';
 import type { PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, responseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 
@@ -119,9 +119,11 @@ export class Database {
    * Runs work on a connection of its own, whose statements may take any time; a pause within a transaction may not. It is
    * closed afterwards, which ends an open transaction, its cursors and its temporary tables.
    *
-   * @throws StorageUnavailableError also if PostgreSQL has answered nobody for half a minute, and any other error of the work
+   * @throws StorageUnavailableError also if PostgreSQL has answered nobody for the time of silence, and any other error of the work
    */
-  async withLongSession<Value>(work: (client: pg.Client) => Promise<Value>): Promise<Value> {
+  async withLongSession<Value>(
+    work: (client: pg.Client, timeouts: ResponseTimeouts) => Promise<Value>,
+  ): Promise<Value> {
     if (this.#needsCheck) await this.#watch.check();
     this.#assertUsable();
     const client = await openClient(connectionConfig(this.#options.databaseUrl, this.#timeouts.connect));
@@ -136,8 +138,8 @@ export class Database {
       if (hungMs > this.#timeouts.silence) silence.reject(HUNG);
     }, TIMEOUTS_MS.watchInterval);
     try {
-      await setSession(client, LONG_SESSION, this.#timeouts.connect);
-      return await Promise.race([work(client), silence.promise]);
+      await setSession(client, longSession, this.#timeouts);
+      return await Promise.race([work(client, this.#timeouts), silence.promise]);
     } catch (error) {
       throw toStorageError(error, isLost);
     } finally {

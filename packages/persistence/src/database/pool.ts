@@ -124,8 +124,7 @@ export class Pool {
   async #prepare(client: pg.ClientBase): Promise<void> {
     this.#clients.add(client);
     client.on('error', () => this.#clients.delete(client)).on('end', () => this.#clients.delete(client));
-    const { timeouts } = this.#options;
-    await setSession(client, shortSession(timeouts), timeouts.connect);
+    await setSession(client, shortSession, this.#options.timeouts);
   }
 
   async #send<Value>({ caller, work }: Call<Value>): Promise<Outcome<Value>> {

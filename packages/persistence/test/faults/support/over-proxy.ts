@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createTestDatabase } from '@petstore/testing';
+import type { DatabaseOptions } from '../../../src/database/database.ts';
 import { openPersistence } from '../../../src/index.ts';
 
 /** A database that is reached over a proxy, and directly. */
@@ -15,7 +16,8 @@ export async function openOverProxy() {
   return {
     direct,
     proxy,
-    open: (options: { readonly connections?: number } = {}) => openPersistence({ databaseUrl, ...options }),
+    open: (options: Pick<DatabaseOptions, 'connections' | 'patienceMs'> = {}) =>
+      openPersistence({ databaseUrl, ...options }),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }
