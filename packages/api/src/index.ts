@@ -6,6 +6,7 @@ export { defineOperation } from './define-operation.ts';
 export { deprecationHeaders, sunsetDay } from './deprecation.ts';
 export { codeIn, ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 export { type ErrorResponse, errorResponse, toErrorResponse } from './errors/error-response.ts';
+export { createRefusal, refusalOf } from './errors/refusals.ts';
 export { failureOf, toApiError } from './errors/to-api-error.ts';
 export { int64Text } from './int64.ts';
 export { type DocumentOptions, type DocumentServer, describeServers, openApiDocument } from './openapi/document.ts';
@@ -15,6 +16,7 @@ export {
   DOCUMENTED_VERSIONS,
   type VersionDescription,
 } from './openapi/versions.ts';
+export { INTERNAL_ONLY } from './permission.ts';
 export type { DocumentedContract, ProcedureContract } from './procedure-contract.ts';
 export type { ListedOrderEvent } from './procedures/orders/list-order-events.ts';
 export type { JsonPiece } from './rest/order-json.ts';
@@ -22,5 +24,4 @@ export type { RestResult, RestRoute } from './rest/rest-route.ts';
 export { createRestRouter, restRouters, restRoutes } from './rest/rest-routes.ts';
 export { type AppRouter, appRouter, createCaller, type Procedures, procedureContracts } from './router.ts';
 export { type TrpcErrorData, type TrpcErrorShape, toTrpcEnvelope } from './trpc/format-error.ts';
-export { INTERNAL_ONLY } from './trpc/permission.ts';
 export { trpcResponseMeta } from './trpc/response-meta.ts';

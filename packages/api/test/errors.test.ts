@@ -14,13 +14,15 @@ import {
   type ErrorCode,
   errorResponse,
   failureOf,
+  INTERNAL_ONLY,
+  refusalOf,
   type TrpcErrorShape,
   toApiError,
   toErrorResponse,
   toTrpcEnvelope,
   trpcResponseMeta,
 } from '../src/index.ts';
-import { EXTERNAL, pendingOrder, startTestApi, type TestApi } from './test-api.ts';
+import { cancelledOrder, EXTERNAL, pendingOrder, READ_ONLY, startTestApi, type TestApi } from './test-api.ts';
 
 const CODES = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
 
@@ -115,6 +117,44 @@ describe('whatever is thrown', () => {
     expect(toErrorResponse(new TRPCError({ code: 'BAD_REQUEST', cause: unknown })).message).toBe(
       'The input: contains an unknown field.',
     );
+  });
+});
+
+describe('a refusal', () => {
+  const ID = 20n;
+  let own: TestApi;
+  beforeAll(async () => {
+    own = await startTestApi();
+    await own.importOrders(cancelledOrder(ID));
+  });
+  afterAll(() => own[Symbol.asyncDispose]());
+
+  test.each<[string, ErrorCode, () => Promise<unknown>]>([
+    ['an order that does not exist', 'order_not_found', () => own.callAs(EXTERNAL).orders.get({ orderId: 404n })],
+    ['that, over REST', 'order_not_found', () => own.callRest('cancelOrder', { orderId: '404' })],
+    ['a pet that does not exist', 'pet_not_found', () => own.callAs(EXTERNAL).pets.get({ petId: 404n })],
+    ['an order that was cancelled', 'order_already_cancelled', () => own.callRest('cancelOrder', { orderId: `${ID}` })],
+    [
+      'a read-only key',
+      'insufficient_scope',
+      () => own.callRest('cancelOrder', { orderId: '1' }, undefined, READ_ONLY),
+    ],
+  ])('for %s is made once, and nobody can change it', async (_, code, call) => {
+    const thrown = await call().catch((error: unknown) => error);
+    expect(thrown).toBe(refusalOf(code));
+    expect(Object.isFrozen(thrown)).toBe(true);
+  });
+
+  test('for an external key says whom to ask, and is made once, too', async () => {
+    const refuse = () =>
+      own
+        .callAs(EXTERNAL)
+        .orders.ship({ orderId: 1n })
+        .catch((error: unknown) => error);
+    const thrown = await refuse();
+    expect(thrown).toMatchObject({ errorCode: 'insufficient_scope', message: INTERNAL_ONLY });
+    expect(await refuse()).toBe(thrown);
+    expect(Object.isFrozen(thrown)).toBe(true);
   });
 });
 

@@ -1,4 +1,12 @@
-import { ApiError, type Authentication, type Authenticator, type ErrorCode, type KeyLookUp } from '@petstore/api';
+import {
+  type ApiError,
+  type Authentication,
+  type Authenticator,
+  createRefusal,
+  type ErrorCode,
+  type KeyLookUp,
+  refusalOf,
+} from '@petstore/api';
 import { type ApiKeyPrincipal, apiKeySubject, type Clock } from '@petstore/domain';
 import {
   type HeaderSource,
@@ -18,7 +26,7 @@ import { malformationOf } from './malformed-requests.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
 import { REFUSAL_CODES } from './refusal-codes.ts';
 import { canFit, costOf } from './request-cost.ts';
-import { logFailure, refusalOf } from './responses.ts';
+import { logFailure } from './responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -44,7 +52,7 @@ export interface AdmissionOptions {
 /** How long before its end a key is announced to expire. */
 const EXPIRY_ANNOUNCED_MS = 14 * 86_400_000;
 
-const BATCH_TOO_LARGE = new ApiError(
+const BATCH_TOO_LARGE = createRefusal(
   'invalid_request',
   'The batch contains more calls than the limits of the key allow.',
 );

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiError, type ErrorCode, errorResponse } from '@petstore/api';
+import { type ApiError, type ErrorCode, errorResponse, refusalOf } from '@petstore/api';
 import { rateLimitHeaders } from '@petstore/rate-limit';
 import type { ConnectionError, FastifyReply } from 'fastify';
 import fp from 'fastify-plugin';
@@ -9,7 +9,7 @@ import { addressSubject, networkOf, type TrustFunction } from './address.ts';
 import type { AppOptions, HttpBounds } from './app-options.ts';
 import { KeyedSemaphore } from './concurrency.ts';
 import { logFieldsOf, whenClosed } from './observe.ts';
-import { DEFAULT_HEADERS, helpLinksOf, refusalOf } from './responses.ts';
+import { DEFAULT_HEADERS, helpLinksOf } from './responses.ts';
 
 export interface ConnectionsOptions
   extends Pick<AppOptions, 'limiter' | 'metrics' | 'logger' | 'accessLogLevel' | 'newRequestId' | 'siteUrl'> {

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError } from '@petstore/api';
+import { type ApiError, createRefusal } from '@petstore/api';
 import type { FastifyRequest, RawRequestDefaultExpression } from 'fastify';
 
-const MALFORMED_URL = new ApiError('invalid_request', 'The URL is malformed.');
-const MALFORMED_HOST = new ApiError('invalid_request', 'The Host header is no host with an optional port.');
-const NO_SINGLE_HOST = new ApiError('invalid_request', 'An HTTP/1.1 request must have exactly one Host header.');
+const MALFORMED_URL = createRefusal('invalid_request', 'The URL is malformed.');
+const MALFORMED_HOST = createRefusal('invalid_request', 'The Host header is no host with an optional port.');
+const NO_SINGLE_HOST = createRefusal('invalid_request', 'An HTTP/1.1 request must have exactly one Host header.');
 
 /** The requests whose target is no URL, or cannot be decoded. */
 const malformed = new WeakSet<IncomingMessage>();

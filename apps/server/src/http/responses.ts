@@ -1,9 +1,10 @@
 import {
-  ApiError,
+  type ApiError,
   ERROR_CATALOGUE,
   type ErrorCode,
   type ErrorResponse,
   failureOf,
+  refusalOf,
   toApiError,
   toErrorResponse,
 } from '@petstore/api';
@@ -30,14 +31,6 @@ export const DEFAULT_HEADERS = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 } as const;
-
-/** The refusals of the HTTP layer. They are made once: their texts are fixed, and recording a stack each time costs much. */
-const REFUSALS = Object.fromEntries(
-  Object.keys(ERROR_CATALOGUE).map((code) => [code, new ApiError(code as ErrorCode)]), // its own keys
-) as Record<ErrorCode, ApiError>; // all of them
-
-/** The error with which a hook refuses a request: the hook throws it or passes it to `done`. */
-export const refusalOf = (code: ErrorCode): ApiError => REFUSALS[code];
 
 /** The codes for Fastify's own refusals. */
 const CODES: Readonly<Record<string, ErrorCode>> = {
@@ -77,10 +70,15 @@ export function errorHandler(
   format: (response: ErrorResponse, error: ApiError) => ErrorResponse,
 ) {
   const respond = (error: ApiError) => format(toErrorResponse(error), error);
-  const refusals = new Map(Object.values(REFUSALS).map((error) => [error, respond(error)]));
+  const prepared = new WeakMap<ApiError, ErrorResponse>();
+  const respondOnce = (error: ApiError): ErrorResponse => {
+    const response = prepared.get(error) ?? respond(error);
+    if (Object.isFrozen(error)) prepared.set(error, response); // it is a refusal that was made once
+    return response;
+  };
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const apiError = reportError(request, refusalByFastify(error, request) ?? error, metrics);
-    const { status, headers, body } = refusals.get(apiError) ?? respond(apiError);
+    const { status, headers, body } = respondOnce(apiError);
     for (const name in headers) {
       const before = reply.getHeader(name);
       if (before === undefined) reply.header(name, headers[name]);

@@ -1,8 +1,9 @@
-import { ERROR_CATALOGUE, type ErrorCode } from '@petstore/api';
-import { StorageUnavailableError } from '@petstore/domain';
+import { ApiError, ERROR_CATALOGUE, type ErrorCode, refusalOf } from '@petstore/api';
+import { DomainError, StorageUnavailableError } from '@petstore/domain';
 import { manualClock } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
-import { refusalOf } from '../../src/http/responses.ts';
+import { errorHandler } from '../../src/http/responses.ts';
+import { Metrics } from '../../src/operations/metrics.ts';
 import { createKey, placeOrder, planOf } from '../support/database.ts';
 import { expectError, expectRateLimitHeaders } from './support/expect-error.ts';
 import { sendOne } from './support/raw-http.ts';
@@ -128,6 +129,33 @@ describe.concurrent('every failure is an Error object with rate limit headers', 
       err: { message: SECRET, stack: expect.stringContaining('errors.test') },
     });
   });
+});
+
+test('a refusal of an order is rendered once, and one that says what was wrong each time', async () => {
+  const rendered: string[] = [];
+  const metrics = new Metrics({ commit: undefined, petsSunsetAt: new Date(0) });
+  await using app = await startTestApp({
+    isOfThisRelease: false,
+    extend(fastify) {
+      fastify.register(async (scope) => {
+        scope.setErrorHandler(
+          errorHandler(metrics, (response) => {
+            rendered.push(response.message);
+            return response;
+          }),
+        );
+        scope.get<{ Params: { text: string } }>('/refused/:text', async ({ params: { text } }) => {
+          throw text === 'order' ? new DomainError('order_not_found', text) : new ApiError('invalid_request', text);
+        });
+      });
+    },
+  });
+  const messageOf = async (text: string): Promise<string> =>
+    JSON.parse(await (await app.fetch(`/refused/${text}`, { key: null })).text()).message;
+  const { message } = ERROR_CATALOGUE.order_not_found;
+  expect([await messageOf('order'), await messageOf('order')]).toEqual([message, message]);
+  expect([await messageOf('a'), await messageOf('b')]).toEqual(['a', 'b']);
+  expect(rendered).toEqual([message, 'a', 'b']);
 });
 
 describe('an error leads to its page', () => {

@@ -12,7 +12,7 @@ import {
   validUntilMs,
 } from '@petstore/domain';
 import { LRUCache } from 'lru-cache';
-import { ApiError } from '../api-error.ts';
+import { refusalOf } from '../errors/refusals.ts';
 import type { Authentication, Authenticator, KeyLookUp } from './authenticator.ts';
 
 /** How long a key is cached. A revocation that was not announced takes effect within this time. */
@@ -143,7 +143,7 @@ class CachingAuthenticator implements Authenticator {
     const underWay = this.#lookUps.get(text);
     if (underWay !== undefined) return underWay;
     const isUnknown = !this.#known.has(text);
-    if (isUnknown && this.#unknownLookUps >= UNKNOWN_LOOK_UPS_MAX) return Promise.reject(new ApiError('overloaded'));
+    if (isUnknown && this.#unknownLookUps >= UNKNOWN_LOOK_UPS_MAX) return Promise.reject(refusalOf('overloaded'));
     if (isUnknown) this.#unknownLookUps++;
     const isCurrent = () => this.#lookUps.get(text) === lookUp;
     const lookUp: Promise<KnownKey | undefined> = this.#findKey(text, isCurrent).finally(() => {

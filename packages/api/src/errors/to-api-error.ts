@@ -1,9 +1,10 @@
-import { DomainError, type DomainReason, StorageUnavailableError } from '@petstore/domain';
+import { DomainError, StorageUnavailableError } from '@petstore/domain';
 import { type TRPC_ERROR_CODE_KEY, TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { ApiError } from '../api-error.ts';
-import { codeIn, ERROR_OF_REASON, type ErrorCode } from '../error-catalogue.ts';
+import { codeIn, type ErrorCode } from '../error-catalogue.ts';
 import type { ApiVersion } from '../openapi/versions.ts';
+import { refusalOf, refusalOfReason } from './refusals.ts';
 
 /** Refusals by tRPC itself, before a procedure runs. Procedures throw {@link ApiError}. */
 const CODE_OF_REFUSAL: Partial<Record<TRPC_ERROR_CODE_KEY, ErrorCode>> = {
@@ -14,14 +15,6 @@ const CODE_OF_REFUSAL: Partial<Record<TRPC_ERROR_CODE_KEY, ErrorCode>> = {
   PAYLOAD_TOO_LARGE: 'payload_too_large',
   UNSUPPORTED_MEDIA_TYPE: 'unsupported_media_type',
 };
-
-/** Made once, because refusals are as frequent as successes. */
-const ERRORS = Object.fromEntries(
-  Object.entries(ERROR_OF_REASON).map(([reason, { code, message }]) => [reason, new ApiError(code, message)]),
-) as Record<DomainReason, ApiError>; // all of them
-
-/** The error that the caller gets for a reason of the domain. */
-export const errorOfReason = (reason: DomainReason): ApiError => ERRORS[reason];
 
 /**
  * Converts an error to one that the caller may see. tRPC's messages are dropped: they may repeat what the caller sent.
@@ -35,11 +28,11 @@ export function toApiError(error: unknown): ApiError {
   const cause = error instanceof TRPCError ? (error.cause ?? error) : error;
   if (cause instanceof ApiError) return cause;
   if (cause instanceof StorageUnavailableError) return new ApiError('service_unavailable', undefined, cause);
-  if (cause instanceof DomainError) return errorOfReason(cause.reason);
+  if (cause instanceof DomainError) return refusalOfReason(cause.reason);
   const code = error instanceof TRPCError ? CODE_OF_REFUSAL[error.code] : undefined;
   if (code === 'invalid_request') {
     if (cause instanceof ZodError) return new ApiError(code, describeIssues(cause.issues), cause);
-    if (cause instanceof SyntaxError) return new ApiError('malformed_json', undefined, cause);
+    if (cause instanceof SyntaxError) return refusalOf('malformed_json');
   }
   return new ApiError(code ?? 'internal_error', undefined, cause);
 }
@@ -48,7 +41,7 @@ export function toApiError(error: unknown): ApiError {
 export function toApiErrorOf(version: ApiVersion, thrown: unknown): ApiError {
   const error = toApiError(thrown);
   const code = codeIn(version, error.errorCode);
-  return code === error.errorCode ? error : new ApiError(code, undefined, error);
+  return code === error.errorCode ? error : refusalOf(code);
 }
 
 /** A failure that is reported to the operator. */

@@ -1,8 +1,8 @@
 import { initTRPC } from '@trpc/server';
 import type { Context } from '../context.ts';
+import { requirePermission } from '../permission.ts';
 import type { ProcedureContract } from '../procedure-contract.ts';
 import { formatTrpcError } from './format-error.ts';
-import { requirePermission } from './permission.ts';
 import { assertWellFormed, transformer } from './transformer.ts';
 
 const t = initTRPC.context<Context>().meta<ProcedureContract>().create({

@@ -1,6 +1,6 @@
+import { refusalOf } from '@petstore/api';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods, RouteHandlerMethod } from 'fastify';
 import type { DeprecatedOperation } from '../observe.ts';
-import { refusalOf } from '../responses.ts';
 
 export interface PathOptions {
   /** The name under which requests are counted whose method has no operation of its own. */

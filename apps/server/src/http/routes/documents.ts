@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { DOCUMENTED_VERSIONS } from '@petstore/api';
+import { DOCUMENTED_VERSIONS, refusalOf } from '@petstore/api';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import fp from 'fastify-plugin';
 import type { AppOptions } from '../app-options.ts';
-import { addVary, isKnown, refusalOf, refuseUnknownPath, reportError } from '../responses.ts';
+import { addVary, isKnown, refuseUnknownPath, reportError } from '../responses.ts';
 import { addPath } from './add-path.ts';
 
 /** The path of the reference. */

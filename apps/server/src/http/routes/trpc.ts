@@ -4,6 +4,7 @@ import {
   type Context,
   deprecationHeaders,
   procedureContracts,
+  refusalOf,
   toTrpcEnvelope,
   trpcResponseMeta,
 } from '@petstore/api';
@@ -14,7 +15,7 @@ import fp from 'fastify-plugin';
 import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
 import type { DeprecatedOperation } from '../observe.ts';
-import { addVary, errorHandler, refusalOf, refuseUnknownPath, reportError, signalOf } from '../responses.ts';
+import { addVary, errorHandler, refuseUnknownPath, reportError, signalOf } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import type { WaitingCalls } from '../streams/waiting-calls.ts';
 

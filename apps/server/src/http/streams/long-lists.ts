@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { BeginList, Context, JsonPiece, TakeTurn } from '@petstore/api';
+import { type BeginList, type Context, type JsonPiece, refusalOf, type TakeTurn } from '@petstore/api';
 import { type ApiKeyId, longListsOfPlan } from '@petstore/domain';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -8,7 +8,7 @@ import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
 import { whenClosed } from '../observe.ts';
-import { CallerLeftError, logFailure, refusalOf, sendJson } from '../responses.ts';
+import { CallerLeftError, logFailure, sendJson } from '../responses.ts';
 
 /** Sends lists: a short one whole, and a limited number of long ones in pieces, as fast as their clients read. */
 export class LongLists {

@@ -1,10 +1,9 @@
-import type { Authenticator, Wait } from '@petstore/api';
+import { type Authenticator, refusalOf, type Wait } from '@petstore/api';
 import { KEY_WAITING_CALLS_MAX } from '@petstore/domain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { principalOf } from '../admission.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
 import { excludeFromDurations } from '../observe.ts';
-import { refusalOf } from '../responses.ts';
 
 /** Calls that wait for something to happen: they take no room of requests in flight, and end when their caller leaves. */
 export class WaitingCalls {

@@ -9,7 +9,7 @@ import {
   StorageUnavailableError,
 } from '@petstore/domain';
 import type { Context } from '../../context.ts';
-import { errorOfReason } from '../../errors/to-api-error.ts';
+import { refusalOfReason } from '../../errors/refusals.ts';
 
 /** The author of a change of an order, and its request. */
 export const originOf = ({ principal, requestId }: Pick<Context, 'principal' | 'requestId'>): ChangeOrigin => ({
@@ -41,6 +41,6 @@ export async function applyOrderCommand(
     throw new StorageUnavailableError(`only a newer release knows the status ${order.status}`);
   }
   const decision = decideOrder(order, command, now);
-  if (!decision.ok) throw errorOfReason(decision.reason);
+  if (!decision.ok) throw refusalOfReason(decision.reason);
   throw new Error(`The store did not ${command} an order that the rules allow to ${command}.`);
 }

@@ -1,6 +1,6 @@
 import { orderId, type StoredOrder } from '@petstore/domain';
-import { ApiError } from '../../api-error.ts';
 import { defineOperation } from '../../define-operation.ts';
+import { refusalOf } from '../../errors/refusals.ts';
 import { int64, int64Complaint } from '../../int64.ts';
 import { inputObject } from '../schemas.ts';
 import { OrderV2Response } from './order-response.ts';
@@ -53,7 +53,7 @@ export const getOrder = defineOperation(
   },
   async ({ ctx, input }): Promise<StoredOrder> => {
     const order = await ctx.services.orders.findOrder(orderId(input.orderId));
-    if (order === undefined) throw new ApiError('order_not_found');
+    if (order === undefined) throw refusalOf('order_not_found');
     return order;
   },
 );

@@ -1,7 +1,7 @@
 import { type Pet, petId } from '@petstore/domain';
 import { z } from 'zod';
-import { ApiError } from '../../api-error.ts';
 import { defineOperation } from '../../define-operation.ts';
+import { refusalOf } from '../../errors/refusals.ts';
 import { int64, int64AsDigits, int64Complaint } from '../../int64.ts';
 import { inputObject } from '../schemas.ts';
 
@@ -43,9 +43,9 @@ export const getPet = defineOperation(
   },
   async ({ ctx, input }): Promise<Pet> => {
     const { pets, clock, petsSunsetAt } = ctx.services;
-    if (clock() >= petsSunsetAt) throw new ApiError('operation_sunset');
+    if (clock() >= petsSunsetAt) throw refusalOf('operation_sunset');
     const pet = await pets.findPet(petId(input.petId));
-    if (pet === undefined) throw new ApiError('pet_not_found');
+    if (pet === undefined) throw refusalOf('pet_not_found');
     return pet;
   },
 );
