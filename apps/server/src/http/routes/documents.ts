@@ -3,8 +3,9 @@ import { DOCUMENTED_VERSIONS, refusalOf } from '@petstore/api';
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import fp from 'fastify-plugin';
 import type { AppOptions } from '../app-options.ts';
-import { addVary, isKnown, refuseUnknownPath, reportError } from '../responses.ts';
+import { addVary, refuseUnknownPath, reportError } from '../responses.ts';
 import { addPath } from './add-path.ts';
+import { matchesEtag } from './matches-etag.ts';
 
 /** The path of the reference. */
 const DOCS_PATH = '/docs';
@@ -68,7 +69,7 @@ function serveText(contentType: string, render: () => string | Promise<string>):
 function sendPage({ headers }: FastifyRequest, reply: FastifyReply, body: Uint8Array): FastifyReply {
   const etag = etagOf(body);
   reply.header('etag', etag);
-  if (!isKnown(headers['if-none-match'], etag)) return reply.send(body);
+  if (!matchesEtag(headers['if-none-match'], etag)) return reply.send(body);
   return reply.code(304).removeHeader('content-type').removeHeader('content-encoding').send();
 }
 
