@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import {
   INT64_MIN,
   int64After,
+  type OptionalOrderField,
   ORDER_FIELD_NAMES,
   ORDER_FIELDS,
   type OrderField,
@@ -60,16 +61,18 @@ export function assertInOrder(ids: string | null, largestId: bigint | null): voi
 }
 
 /** The text of each value, in the order of the orders; none of a field that was not asked for. */
-type ValuesOfFields = Readonly<Record<OrderField, readonly (string | null)[]>>;
+type ValuesOfFields = {
+  readonly [Name in OrderField]: readonly (Name extends OptionalOrderField ? string | null : string)[];
+};
 
 const NO_VALUES: ValuesOfFields = mapFields(() => []);
 
 const valuesOf = (row: BatchRow, fields: readonly OrderField[]): ValuesOfFields => ({
   ...NO_VALUES,
-  ...mapFields((name) => {
+  ...(mapFields((name) => {
     const text = row[name];
     return text === null ? [] : kindOf(name).list.split(text);
-  }, fields),
+  }, fields) as ValuesOfFields), // the column of a field that is not optional has no null
 });
 
 function mapFields<Value>(valueAt: (name: OrderField) => Value, fields = ORDER_FIELD_NAMES): Record<OrderField, Value> {
@@ -77,32 +80,32 @@ function mapFields<Value>(valueAt: (name: OrderField) => Value, fields = ORDER_F
   return Object.fromEntries(values) as Record<OrderField, Value>; // of the fields asked for
 }
 
-/** A field has a value for each order; where it is empty, there is none. Of a text, null says that: `?? undefined`. */
-const at = (values: readonly (string | null)[], i: number): string => values[i] ?? '';
+/** The text of a value; `undefined` if the order has none, which the format of the field's kind says. */
+function textAt(values: ValuesOfFields, name: OrderField, i: number): string | undefined {
+  const text = values[name][i] ?? undefined;
+  return text === '' && kindOf(name).list.isEmptyNull ? undefined : text;
+}
+
+/** The text of a value that every order has; empty if the field was not asked for. */
+const at = (values: readonly string[], i: number): string => values[i] ?? '';
 
 const ordersOf = (values: ValuesOfFields): readonly StoredOrder[] =>
   values.id.map((_, i) =>
     orderOf((name) => {
-      const text = values[name][i];
-      return text === undefined || text === null || (text === '' && kindOf(name).list.isEmptyNull)
-        ? undefined
-        : kindOf(name).ofText(text);
+      const text = textAt(values, name, i);
+      return text === undefined ? undefined : kindOf(name).ofText(text);
     }),
   );
-
-const timeTextAt = (values: readonly (string | null)[], i: number): string | undefined => {
-  const text = at(values, i);
-  return text === '' ? undefined : toRfc3339(text);
-};
 
 /** Written out, because it runs for each order of lists of millions. The compiler asks for every field. */
 function* textsOf(values: ValuesOfFields): Generator<OrderText> {
   for (let i = 0; i < values.id.length; i++) {
+    const shipDate = textAt(values, 'shipDate', i);
     yield {
       id: at(values.id, i),
       petId: at(values.petId, i),
       quantity: at(values.quantity, i),
-      shipDate: timeTextAt(values.shipDate, i),
+      shipDate: shipDate === undefined ? undefined : toRfc3339(shipDate),
       status: at(values.status, i) as OrderStatus, // or one that this release does not know
       complete: at(values.complete, i) === 'true',
     };
