@@ -33,7 +33,7 @@ function createSmallCheckout(): TemporaryFolder {
   symlinkSync(pnpm, join(folder.path, 'node_modules/pnpm'));
   symlinkSync(join(pnpm, 'pnpm'), join(programs, 'pnpm'));
   symlinkSync(process.execPath, join(programs, 'node'));
-  symlinkSync(join(ROOT, 'apps'), join(folder.path, 'apps'));
+  for (const name of ['apps', 'tooling']) symlinkSync(join(ROOT, name), join(folder.path, name));
   copyFileSync(join(ROOT, 'package.json'), join(folder.path, 'package.json'));
   const settings =
     readFileSync(join(ROOT, 'pnpm-workspace.yaml'), 'utf8').match(/^(?:pmOnFail|nodeVersion): .*$/gm) ?? [];
@@ -71,35 +71,41 @@ test.each([
   await ended;
 });
 
-test('pnpm dev starts the server anew when a module has changed, and Ctrl-C ends all of it', {
-  timeout: 90_000,
-}, async () => {
-  using folder = copyStarted();
-  using small = createSmallCheckout();
-  const started = spawn('npx', ['--yes', 'pnpm@12', 'dev'], {
-    cwd: small.path,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
-  const { pid = Number.NaN } = started;
-  const ended = once(started, 'close').then(endWithTestRun(pid));
-  let output = '';
-  for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (output += text));
-  const servers = () => Array.from(output.matchAll(/, process (\d+)/g), ([, server]) => Number(server));
-  const isUp = (times: number) => () => output.split('listening on ').length > times;
-  await vi.waitUntil(isUp(1), { timeout: 60_000 });
-  const before = processesBelow(pid);
-  const now = new Date();
-  utimesSync(join(ROOT, 'packages/domain/src/plan.ts'), now, now); // as far as who watches it can tell, it has changed
-  await vi.waitUntil(isUp(2), { timeout: 60_000 });
-  const [first = Number.NaN, second = Number.NaN] = servers();
-  expect([isRunning(first), isRunning(second)]).toEqual([false, true]);
-  const processes = new Set([...before, ...processesBelow(pid)]);
-  process.kill(-pid, 'SIGINT');
-  await vi.waitFor(() => expect([...processes].filter(isRunning)).toEqual([]), { timeout: 10_000, interval: 100 });
-  await ended;
-});
+test.each([
+  ['packages/domain/src/plan.ts', 'SIGINT', 'all processes, as by Ctrl-C,'],
+  ['packages/rate-limit/src/limiter.lua', 'SIGTERM', 'npx'],
+  ['docs/guides/versions.md', 'SIGKILL', 'npx'],
+] as const)(
+  'pnpm dev starts the server anew when %s has changed, and %s to %s ends all of it',
+  { timeout: 90_000 },
+  async (file, signal, receiver) => {
+    using folder = copyStarted();
+    using small = createSmallCheckout();
+    const started = spawn('npx', ['--yes', 'pnpm@12', 'dev'], {
+      cwd: small.path,
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    const { pid = Number.NaN } = started;
+    const ended = once(started, 'close').then(endWithTestRun(pid));
+    let output = '';
+    for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (output += text));
+    const servers = () => Array.from(output.matchAll(/, process (\d+)/g), ([, server]) => Number(server));
+    const isUp = (times: number) => () => output.split('listening on ').length > times;
+    await vi.waitUntil(isUp(1), { timeout: 60_000 });
+    const before = processesBelow(pid);
+    const now = new Date();
+    utimesSync(join(ROOT, file), now, now); // as far as who watches it can tell, it has changed
+    await vi.waitUntil(isUp(2), { timeout: 60_000 });
+    const [first = Number.NaN, second = Number.NaN] = servers();
+    expect([isRunning(first), isRunning(second)]).toEqual([false, true]);
+    const processes = new Set([...before, ...processesBelow(pid)]);
+    process.kill(receiver === 'npx' ? pid : -pid, signal);
+    await vi.waitFor(() => expect([...processes].filter(isRunning)).toEqual([]), { timeout: 10_000, interval: 100 });
+    await ended;
+  },
+);
 
 test('a server that a script starts in the background goes on when the script has ended', {
   timeout: 90_000,
@@ -125,7 +131,12 @@ test('a server that a script starts in the background goes on when the script ha
   unregister();
 });
 
-const MAINS = ['apps/server/src/main.js', 'apps/cli/src/main.js', 'tooling/test/src/main.js'];
+const MAINS = [
+  'apps/server/src/main.js',
+  'apps/cli/src/main.js',
+  'tooling/test/src/main.js',
+  'tooling/test/src/dev.js',
+];
 
 test.each(MAINS)('an old Node gets one line from %s', (main) => {
   const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
