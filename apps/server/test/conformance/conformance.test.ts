@@ -314,6 +314,24 @@ describe.concurrent('responses of single operations', () => {
   });
 });
 
+test.each([
+  ['a success that links to help', '1', { link: '</docs>; rel="help"' }],
+  ['an error that links to none', 'x', { link: '' }],
+  ['an error that links to two', 'x', { link: '</docs>; rel="help", </docs>; rel="help"' }],
+  ['an error with a link of another kind', 'x', { link: '</docs>; rel="next", </docs>; rel="help"' }],
+  ['the end of a key that does not end', '1', { 'x-api-key-expires': 'Mon, 01 Mar 2027 12:00:00 GMT' }],
+])('the check of responses finds %s', async (_, limit, own) => {
+  const url = `/v2/store/orders?limit=${limit}`;
+  const { status, headers, body } = await sendOne(
+    `GET ${url} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${app.key}\r\n\r\n`,
+    { port: app.port },
+  );
+  const check = (more: Readonly<Record<string, string>>) =>
+    validator.check({ method: 'GET', url, status, body, headers: { ...headers, ...more } });
+  expect(check({})).toEqual([]);
+  expect(check(own)).not.toEqual([]);
+});
+
 /** Every status of an operation, and every error code that has an example there. */
 function documentedResponses({ operationId, responses }: DescribedOperation): readonly string[] {
   return Object.entries(responses).flatMap(([status, { content }]) => {

@@ -104,9 +104,11 @@ export interface Exchanged {
   readonly body: string | undefined;
   /** The operation that was meant, where the path is of none. */
   readonly meantFor?: string;
+  /** Whether the key may be about to end, which its responses then say in a header that no document has. @default false */
+  readonly keyMayEnd?: boolean;
 }
 
-/** Fields that belong to no operation: those of HTTP and CORS, the link of an error to its page, and the end of a key. */
+/** Fields that belong to no operation: those of HTTP and CORS. */
 const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -123,12 +125,10 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'access-control-allow-methods',
   'access-control-allow-headers',
   'access-control-max-age',
-  'link',
-  'x-api-key-expires',
 ]);
 
-/** The links of a response besides that to the page of its error, which no document describes. */
-const withoutHelp = (link = ''): string | undefined => link.replace(/(?:^|, )<[^>]*>; rel="help"$/, '') || undefined;
+/** The link of an error to its page, the last of its links. No document describes it. */
+const HELP_LINK = /(?:^|, )<[^>]*>; rel="help"$/;
 
 /** Paths of the API that are no operations: its documents. */
 const DOCUMENT = /^\/openapi\.(json|yaml)$/;
@@ -215,32 +215,39 @@ export class ResponseValidator {
     return wrong;
   }
 
-  #checkResponse({ method, headers, body }: Exchanged, response: DescribedResponse | undefined): readonly string[] {
+  #checkResponse(exchanged: Exchanged, response: DescribedResponse | undefined): readonly string[] {
     if (response === undefined) return ['the status is not documented, nor any other'];
+    const { method, headers, body } = exchanged;
     return [
-      ...this.#checkHeaders(headers, response.headers ?? {}),
+      ...this.#checkHeaders(exchanged, response.headers ?? {}),
       ...this.#checkBody(method, headers['content-type'], body, response.content),
     ];
   }
 
   /** Responses to OPTIONS have the headers of every response, and Allow. */
-  #checkOptions({ headers, body }: Exchanged, others: readonly (DescribedResponse | undefined)[]): readonly string[] {
+  #checkOptions(exchanged: Exchanged, others: readonly (DescribedResponse | undefined)[]): readonly string[] {
+    const { headers, body } = exchanged;
     const documented = Object.assign({}, ...others.map((response) => response?.headers));
-    const wrong = [...this.#checkHeaders(headers, documented)];
+    const wrong = [...this.#checkHeaders(exchanged, documented)];
     if (headers['allow'] === undefined && headers['access-control-allow-methods'] === undefined) wrong.push('no Allow');
     if (body !== '') wrong.push('a 204 has a body');
     return wrong;
   }
 
   #checkHeaders(
-    headers: Readonly<Record<string, string>>,
+    { status, headers, keyMayEnd = false }: Exchanged,
     documented: Readonly<Record<string, DescribedHeader>>,
   ): readonly string[] {
-    const wrong: string[] = [];
+    const { link = '', ...others } = headers;
+    const described = status < 400 ? link : link.replace(HELP_LINK, '');
+    const wrong = status >= 400 && described === link ? ['an error has no link to its page'] : [];
+    if (described.includes('rel="help"')) wrong.push('there is a link to help that is none of an error to its page');
+    const fields: Readonly<Record<string, string>> = { ...others, ...(described !== '' && { link: described }) };
     const known = new Set(TRANSPORT_HEADERS);
+    if (keyMayEnd) known.add('x-api-key-expires');
     for (const [name, { required = false, schema }] of Object.entries(documented)) {
       const field = name.toLowerCase();
-      const text = field === 'link' ? withoutHelp(headers[field]) : headers[field];
+      const text = fields[field];
       known.add(field);
       if (text === undefined) {
         if (required) wrong.push(`the header ${name} is missing`);
@@ -249,7 +256,7 @@ export class ResponseValidator {
       const value = schema.type === 'integer' && /^-?\d+$/.test(text) ? Number(text) : text;
       wrong.push(...this.#checkValue(`the header ${name}`, schema, value));
     }
-    for (const field in headers) if (!known.has(field)) wrong.push(`the header ${field} is not documented`);
+    for (const field in fields) if (!known.has(field)) wrong.push(`the header ${field} is not documented`);
     return wrong;
   }
 
@@ -319,16 +326,18 @@ const validator = new ResponseValidator(APIS);
  * Checks every response of a server against the documents, except for what the HTTP parser refuses, which the conformance
  * suite checks itself.
  *
+ * @param keyMayEnd of {@link Exchanged}
  * @returns what was wrong so far; grows while the server runs
  */
-export function watchResponses(server: Server): readonly string[] {
+export function watchResponses(server: Server, keyMayEnd: boolean): readonly string[] {
   const wrong: string[] = [];
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const { method = '', url = '' } = request;
     const record = recordResponse(response);
     response.once('finish', () => {
       const { status, headers, body } = record;
-      const findings = validator.check({ method, url, status, headers, body: method === 'HEAD' ? '' : body() });
+      const own = method === 'HEAD' ? '' : body();
+      const findings = validator.check({ method, url, status, headers, body: own, keyMayEnd });
       wrong.push(...findings.map((finding) => `${method} ${url}: ${status}: ${finding}`));
     });
   });

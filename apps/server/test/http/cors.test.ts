@@ -3,7 +3,7 @@ import { createKey, planOf } from '../support/database.ts';
 import { startTestApp, useTestApp } from './support/test-app.ts';
 
 const SHOP = 'https://shop.example';
-const app = await useTestApp({ corsOrigins: [SHOP, 'http://localhost:5173'] });
+const app = await useTestApp({ corsOrigins: [SHOP, 'http://localhost:5173'], keysMayEnd: true });
 
 const preflight = (path: string, origin: string, method = 'DELETE') =>
   app.fetch(path, {
