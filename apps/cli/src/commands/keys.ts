@@ -65,7 +65,7 @@ export function addKeysCommands(program: Command, context: CommandContext): void
   keys
     .command('list')
     .description('List API keys, newest first')
-    .option('--expiring <when>', 'Only those that expire within a time, such as 30d', futureParser('--expiring'))
+    .option('--expiring <when>', 'Keys (not old secrets) that expire within, say, 30d', futureParser('--expiring'))
     .action((flags: ListFlags) => listKeys(context, flags));
   keys
     .command('show')
