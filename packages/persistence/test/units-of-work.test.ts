@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateApiKeyId, petId } from '@petstore/domain';
+import { generateApiKeyId, petId, StorageUnavailableError } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test, vi } from 'vitest';
@@ -37,6 +37,21 @@ test('MikroORM is built once, and each unit of work has an identity map of its o
   const [first, second] = await Promise.all([units.read(async (em) => em), units.change(async (em) => em)]);
   expect(second.config).toBe(first.config);
   expect(second.getUnitOfWork()).not.toBe(first.getUnitOfWork());
+  await database.close();
+});
+
+test('a unit of work whose caller has given up meanwhile changes nothing', async () => {
+  const database = new Database({ databaseUrl: store.url });
+  const givenUp = Promise.withResolvers<void>();
+  const changed = createUnitsOfWork(database).change(async (em, { PetEntity }) => {
+    em.create(PetEntity, { id: petId(1n), name: 'Rex' });
+    await em.flush();
+    await givenUp.promise;
+  });
+  await expect(changed).rejects.toThrow(StorageUnavailableError);
+  givenUp.resolve();
+  await expect.poll(() => database.load().statementsInFlight.writes).toBe(0);
+  expect(await store.persistence.pets.countPets()).toBe(0);
   await database.close();
 });
 

@@ -98,15 +98,12 @@ export class Database {
   }
 
   /**
-   * Lends a connection for work of several statements, such as a unit of work of the ORM.
+   * Lends a connection for work of several statements, such as a unit of work of the ORM, which asks before it commits
+   * whether its caller still waits.
    *
    * @throws what {@link run} throws, and any other error of the work
    */
-  async lend<Value>(
-    purpose: Purpose,
-    work: (client: pg.ClientBase) => Promise<Value>,
-    caller?: Caller,
-  ): Promise<Value> {
+  async lend<Value>(purpose: Purpose, work: Call<Value>['work'], caller?: Caller): Promise<Value> {
     const beganMs = performance.now();
     try {
       return await inTime((each) => this.#send({ caller: each, purpose, work }), this.#timeouts.call, caller);

@@ -3,7 +3,8 @@ import type { Caller } from './pool.ts';
 import { withDeadline } from './timeouts.ts';
 
 /**
- * Runs work whose caller gives up after a time. Nothing is sent for a caller who no longer waits.
+ * Runs work whose caller gives up after a time. No statement and no unit of work begins for a caller who no longer waits,
+ * and no unit of work is committed.
  *
  * @param outer whoever waits for more than this work
  * @throws StorageUnavailableError after the time

@@ -30,7 +30,7 @@ export interface Caller {
 export interface Call<Value> {
   readonly caller: Caller;
   readonly purpose: Purpose;
-  readonly work: (client: pg.ClientBase) => Promise<Value>;
+  readonly work: (client: pg.ClientBase, caller: Caller) => Promise<Value>;
 }
 
 /**
@@ -136,7 +136,7 @@ export class Pool {
       throw TOO_LATE;
     }
     try {
-      const value = await work(client);
+      const value = await work(client, caller);
       client.release();
       return { value };
     } catch (error) {

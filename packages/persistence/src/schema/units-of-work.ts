@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Database } from '../database/database.ts';
+import { TOO_LATE } from '../database/errors.ts';
 
 export type Entities = typeof import('./entities.ts');
 
@@ -17,7 +18,7 @@ export interface UnitsOfWork {
   load(): Promise<void>;
   /** Reads entities, each statement by itself. */
   read<Value>(work: Work<Value>): Promise<Value>;
-  /** Changes entities in a transaction, which is rolled back if the work fails. */
+  /** Changes entities in a transaction, which is rolled back if the work fails, or if its caller has given up before the commit. */
   change<Value>(work: Work<Value>): Promise<Value>;
 }
 
@@ -40,8 +41,14 @@ export function createUnitsOfWork(database: Database): UnitsOfWork {
     },
     async change(work) {
       const { orm, onConnection, entities } = await load();
-      return database.lend('writes', (client) =>
-        onConnection(client, () => orm.em.fork().transactional((em) => work(em, entities))),
+      return database.lend('writes', (client, caller) =>
+        onConnection(client, () =>
+          orm.em.fork().transactional(async (em) => {
+            const value = await work(em, entities);
+            if (!caller.isWaiting) throw TOO_LATE; // nobody would learn the secret of a new key
+            return value;
+          }),
+        ),
       );
     },
   };
