@@ -1,10 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
+import { RuntimeError } from '@petstore/runtime';
 import { findExecutable, PATIENTLY } from '@petstore/testing';
+import fastify from 'fastify';
+import pino from 'pino';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { assertPortIsFree, isLoopback, logFailedAccepts } from '../../src/operations/listen.ts';
+import { openAdminListener } from '../../src/operations/admin-listener.ts';
+import { Health } from '../../src/operations/health.ts';
+import { assertPortIsFree, isLoopback, listenOn, logFailedAccepts, portOf } from '../../src/operations/listen.ts';
 import { type StartedServer, startServer } from '../support/spawned-server.ts';
 
 /** Another address of this machine that only itself can call. */
@@ -119,17 +125,21 @@ describe('with ADMIN_HOST', () => {
   });
 });
 
-test('an address that cannot be listened on is refused in one line, which names its setting', async () => {
+/** A port of 127.0.0.1 on which another server listens until the test ends. */
+async function useOccupiedPort(): Promise<number> {
   const occupying = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void occupying.close());
   await once(occupying, 'listening');
-  const { port } = occupying.address() as AddressInfo; // a TCP listener
+  return portOf(occupying);
+}
+
+test('an address that cannot be listened on is refused in one line, which names its setting', async () => {
+  const port = await useOccupiedPort();
   for (const [address, refusal] of [
     [
       { host: '127.0.0.1', port, setting: 'PORT' },
       `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set PORT to another.`,
     ],
-    [{ host: '127.0.0.1', port, setting: 'ADMIN_PORT' }, 'set ADMIN_PORT to another.'],
     [
       { host: '192.0.2.1', port: 0, setting: 'ADMIN_PORT' },
       '192.0.2.1 is not an address of this machine. Set ADMIN_HOST to one',
@@ -137,8 +147,22 @@ test('an address that cannot be listened on is refused in one line, which names 
     [{ host: 'fe80::1', port: 0, setting: 'PORT' }, 'fe80::1 is not an address of this machine. Set HOST to one'],
     [{ host: 'nowhere.invalid', port: 0, setting: 'PORT' }, 'nowhere.invalid is not an address of this machine.'],
   ] as const) {
-    await expect(assertPortIsFree(address)).rejects.toThrow(refusal);
+    const refused = listenOn(fastify(), address);
+    await expect(refused).rejects.toThrow(RuntimeError);
+    await expect(refused).rejects.toThrow(refusal);
   }
+});
+
+test('a port that is in use is found before the start, and by the listener for health and metrics', async () => {
+  const port = await useOccupiedPort();
+  const address = { host: '127.0.0.1', port, setting: 'PORT' } as const;
+  await expect(assertPortIsFree(address)).rejects.toThrow('or set PORT to another.');
+  await using resources = new AsyncDisposableStack();
+  const options = { health: new Health(), registry: new Registry(), logger: pino({ level: 'silent' }) };
+  const opened = openAdminListener({ adminHost: '127.0.0.1', adminPort: port }, options, resources);
+  await expect(opened).rejects.toThrow(
+    `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set ADMIN_PORT`,
+  );
 });
 
 test.each(['127.0.0.1', '127.255.0.9', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1', 'localhost', 'LOCALHOST'])(
