@@ -98,6 +98,11 @@ describe('mounted routes, document and procedures', () => {
     expect(fromRoutes).toEqual(fromContracts.map((contract) => expect.objectContaining(contract)));
   });
 
+  test('leave placing, shipping and completing to tRPC, and nothing else', () => {
+    const undocumented = [...procedureContracts].filter(([, { openapi }]) => openapi === undefined);
+    expect(undocumented.map(([name]) => name)).toEqual(['orders.place', 'orders.ship', 'orders.complete']);
+  });
+
   test('document the parameters of a query as it is read, and none where it is not', () => {
     const inDocument = (version: ApiVersion) =>
       Object.values(openApiDocument({ version, servers: [] }).paths ?? {}).flatMap((item) =>
