@@ -55,14 +55,17 @@ test('each absence of Redis is counted once, and is a line of the log, as is its
   const limits = openLimiter({ ...IN_PROCESS, redis: target }, optionsWith({ logger }), resources);
   await limits.started;
   expect(limits.readState()).toMatchObject({ mode: 'redis', fallbacks: 0 });
-  for (const fallbacks of [1, 2]) {
-    server.pause();
-    const stateAfterCheck = async () => {
-      await limits.limiter.check({ name: 'key:aaaaaaaa', perMinute: 60, perDay: 1_000 }, 1);
-      return limits.readState();
-    };
+  const stateAfterCheck = async () => {
+    await limits.limiter.check({ name: 'key:aaaaaaaa', perMinute: 60, perDay: 1_000 }, 1);
+    return limits.readState();
+  };
+  for (const [fallbacks, fail, repair] of [
+    [1, () => server.kill(), () => server.restart()],
+    [2, () => server.pause(), () => server.resume()],
+  ] as const) {
+    await fail();
     await expect.poll(stateAfterCheck, { timeout: 20_000 }).toMatchObject({ mode: 'degraded', fallbacks });
-    server.resume();
+    await repair();
     await expect.poll(() => limits.readState(), { timeout: 20_000 }).toMatchObject({ mode: 'redis', fallbacks });
   }
   const said = lines.map((line) => JSON.parse(line).msg.replace(/:.*/, ''));
