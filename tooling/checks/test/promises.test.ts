@@ -7,16 +7,19 @@ const ROOT = join(import.meta.dirname, '../../..');
 /** A row: what is promised, the file, and the name of the test as its source has it. */
 const ROW = /^\| (.+) \| `([\w/.-]+)` \| (.+) \|$/gm;
 
-/** Whether a source has a test of this name: the first argument of a call. */
-const hasTest = (source: string, name: string): boolean =>
-  ["'", '"', '`'].some((quote) => source.includes(`${quote}${name}${quote},`));
+/** A test, or a group around it, that is not run or need not hold. */
+const LEFT_OUT = /\b(?:test|it|describe)\b[.\w]*\.(?:skip|skipIf|runIf|todo|fails)\b|\b(?:skip|todo|fails): true/;
 
-test('each row of docs/promises.md is held by a test that is there', () => {
+/** Whether a source has a test of this name, the first argument of a call, and leaves no test out. */
+const holds = (source: string, name: string): boolean =>
+  !LEFT_OUT.test(source) && ["'", '"', '`'].some((quote) => source.includes(`${quote}${name}${quote},`));
+
+test('each row of docs/promises.md is held by a test that is there and runs', () => {
   const rows = Array.from(readFileSync(join(ROOT, 'docs/promises.md'), 'utf8').matchAll(ROW));
-  expect(rows.length).toBeGreaterThanOrEqual(20);
+  expect(rows).toHaveLength(22); // a promise goes, or its row changes its form, only on purpose
   const missing = rows.filter(([, , file = '', name = '']) => {
     const path = join(ROOT, file);
-    return !existsSync(path) || !hasTest(readFileSync(path, 'utf8'), name);
+    return !existsSync(path) || !holds(readFileSync(path, 'utf8'), name);
   });
   expect(missing.map(([row]) => row)).toEqual([]);
 });
