@@ -9,7 +9,7 @@ import { INPUT_KINDS, OUTPUT_KINDS } from '../src/procedures/orders/order-kinds.
 
 const text = { kind: 'text', minLength: 1, maxLength: 20, setBy: 'caller' } as const satisfies FieldDefinition;
 const input = INPUT_KINDS.text(text);
-const output = OUTPUT_KINDS.text(text, 'A note.');
+const output = OUTPUT_KINDS.text(text, 'A note');
 
 test('an input takes the texts that a field may have, and no others', () => {
   fc.assert(

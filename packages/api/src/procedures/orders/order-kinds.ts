@@ -28,21 +28,24 @@ export const INPUT_KINDS = {
     z.string(errorOf(definition)).refine((text) => isValueOf(definition, text), errorOf(definition)),
 } as const satisfies Record<FieldKind, unknown>;
 
-/** What responses of v2 show of each kind: the schema describes the value, and writes it. */
+/**
+ * What responses of v2 show of each kind: the schema describes the value, and writes it. `about` is what the value is; the
+ * kind finishes the sentence.
+ */
 export const OUTPUT_KINDS = {
-  int64: (_: Of<'int64'>, description: string) => int64AsText(description),
-  wholeNumber: ({ min, max }: Of<'wholeNumber'>, description: string) =>
+  int64: (_: Of<'int64'>, about: string) => int64AsText(`${about}.`),
+  wholeNumber: ({ min, max }: Of<'wholeNumber'>, about: string) =>
     z
       .int()
       .min(min)
       .max(max)
-      .meta({ description: `${description}, ${min} to ${max}.` }),
-  instant: ({ optional }: Of<'instant'>, description: string) =>
-    timeAsText(`${description}, in UTC with milliseconds.${optional ? ' Omitted if it is not known.' : ''}`),
-  boolean: (_: Of<'boolean'>, description: string) => z.boolean().meta({ description }),
+      .meta({ description: `${about}, ${min} to ${max}.` }),
+  instant: ({ optional }: Of<'instant'>, about: string) =>
+    timeAsText(`${about}, in UTC with milliseconds.${optional ? ' Omitted if it is not known.' : ''}`),
+  boolean: (_: Of<'boolean'>, about: string) => z.boolean().meta({ description: `${about}.` }),
   /** Or a status that only a newer release knows. */
-  status: (_: Of<'status'>, description: string) => oneOf(ORDER_STATUSES, description),
+  status: (_: Of<'status'>, about: string) => oneOf(ORDER_STATUSES, `${about}.`),
   /** JSON Schema counts code points, and zod other units: the lengths are described alone. */
-  text: ({ minLength, maxLength }: Of<'text'>, description: string) =>
-    z.string().meta({ minLength, maxLength, pattern: '^[^\\u0000]*$', description }),
+  text: ({ minLength, maxLength }: Of<'text'>, about: string) =>
+    z.string().meta({ minLength, maxLength, pattern: '^[^\\u0000]*$', description: `${about}.` }),
 } as const satisfies Record<FieldKind, unknown>;

@@ -3,13 +3,14 @@ import { z } from 'zod';
 import { int64 } from '../../int64.ts';
 import { OUTPUT_KINDS } from './order-kinds.ts';
 
+/** Without a full stop: the kind of the field finishes the sentence. */
 const ABOUT = {
-  id: 'Unique order identifier.',
-  petId: 'Identifier of the animal in this order.',
+  id: 'Unique order identifier',
+  petId: 'Identifier of the animal in this order',
   quantity: 'Number of units ordered',
   shipDate: 'Expected or actual ship date',
-  complete: 'Whether the order has been fulfilled.',
-  status: 'The state of the order. `complete` is a fact about a shipped order, not a state.',
+  complete: 'Whether the order has been fulfilled',
+  status: 'The state of the order. `complete` is a fact about a shipped order, not a state',
   placedAt: 'When the order was placed',
   shippedAt: 'When the order was shipped',
   completedAt: 'When the order was fulfilled',
@@ -41,7 +42,7 @@ const { quantity, shipDate, complete } = OrderV2Response.shape;
 
 /** An order in v1 over REST, as the specification has it: ids are numbers, and no field is required. */
 export const OrderResponse = z
-  .object({ id: int64(ABOUT.id), petId: int64(ABOUT.petId), quantity, shipDate, complete } satisfies Record<
+  .object({ id: int64(`${ABOUT.id}.`), petId: int64(`${ABOUT.petId}.`), quantity, shipDate, complete } satisfies Record<
     V1Field,
     z.ZodType
   >)
