@@ -42,7 +42,7 @@ function reasonAgainst(order: Order, to: Partial<OrderState>): CommandReason {
 export type NewOrder = Omit<PendingOrder, 'id'>;
 
 /** Decides whether an order may be placed, and returns its initial state. The reason against it is the field to blame. */
-export function placeOrder(request: OrderRequest, now: Date): Result<NewOrder, RequestedField> {
+export function decidePlacement(request: OrderRequest, now: Date): Result<NewOrder, RequestedField> {
   const invalid = findInvalidField(request);
   if (invalid !== undefined) return err(invalid);
   return ok({ ...requestedValuesOf(request), status: 'pending', complete: false, placedAt: now });

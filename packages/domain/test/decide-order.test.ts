@@ -4,6 +4,7 @@ import {
   ORDER_COMMANDS as COMMANDS,
   type CommandReason,
   decideOrder,
+  decidePlacement,
   INSTANT_MAX,
   ORDER_FIELDS,
   ORDER_TRANSITIONS,
@@ -11,7 +12,6 @@ import {
   type OrderCommand,
   orderId,
   petId,
-  placeOrder,
   REQUESTED_FIELDS,
 } from '../src/index.ts';
 
@@ -133,9 +133,9 @@ describe('any sequence of commands', () => {
   });
 });
 
-describe('placeOrder', () => {
+describe('decidePlacement', () => {
   it('begins pending, stamped with the given time', () => {
-    expect(placeOrder({ petId: petId(3n), quantity: 1 }, NOW)).toEqual({
+    expect(decidePlacement({ petId: petId(3n), quantity: 1 }, NOW)).toEqual({
       ok: true,
       value: { petId: 3n, quantity: 1, status: 'pending', complete: false, placedAt: NOW },
     });
@@ -144,17 +144,17 @@ describe('placeOrder', () => {
   it.each([0, -1, 1.5, QUANTITY_MAX + 1, Number.NaN, Number.POSITIVE_INFINITY])(
     'refuses a quantity of %d',
     (quantity) => {
-      expect(placeOrder({ petId: petId(3n), quantity }, NOW)).toEqual({ ok: false, reason: 'quantity' });
+      expect(decidePlacement({ petId: petId(3n), quantity }, NOW)).toEqual({ ok: false, reason: 'quantity' });
     },
   );
 
   it('refuses a ship date of no year from 1 to 9999', () => {
     const shipDate = new Date(INSTANT_MAX.getTime() + 1);
     const refusal = { ok: false, reason: 'shipDate' };
-    expect(placeOrder({ petId: petId(3n), quantity: 1, shipDate }, NOW)).toEqual(refusal);
+    expect(decidePlacement({ petId: petId(3n), quantity: 1, shipDate }, NOW)).toEqual(refusal);
   });
 
   it.each([1, QUANTITY_MAX])('takes a quantity of %d', (quantity) => {
-    expect(placeOrder({ petId: petId(3n), quantity }, NOW).ok).toBe(true);
+    expect(decidePlacement({ petId: petId(3n), quantity }, NOW).ok).toBe(true);
   });
 });

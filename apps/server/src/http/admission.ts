@@ -143,14 +143,14 @@ class Admission {
    * @returns why the request is refused; `undefined` if it is served
    */
   async decide(): Promise<ApiError | undefined> {
-    const decision = this.#decideIfWellFormed();
+    const decision = this.#decideAsIfWellFormed();
     if (this.#malformation === undefined) return decision;
     // Nobody learns more from a malformed request than that it is malformed. It counts for its caller all the same.
     await decision.catch((error) => logFailure(this.#request, error));
     return this.#malformation;
   }
 
-  async #decideIfWellFormed(): Promise<ApiError | undefined> {
+  async #decideAsIfWellFormed(): Promise<ApiError | undefined> {
     const { needsKey } = this.#control;
     return (
       this.#acquire(this.#identity) ??
@@ -162,8 +162,8 @@ class Admission {
   /** Counts the request among those that its caller has in flight, in place of what it has acquired before. */
   #acquire({ type }: Authentication | KeyLookUp): ApiError | undefined {
     this.release();
-    const withoutKey: CallerKind = type === 'look-up' ? 'key being looked up' : 'no key';
-    const kind = this.principal === undefined ? withoutKey : 'key';
+    const unknown: CallerKind = type === 'look-up' ? 'key being looked up' : 'no valid key';
+    const kind = this.principal === undefined ? unknown : 'known key';
     const acquired = this.#control.requestsInFlight.acquire(this.subject.name, kind, this.#cost);
     if (typeof acquired === 'string') return refusalOf(acquired);
     this.release = acquired;

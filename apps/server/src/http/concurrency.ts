@@ -31,11 +31,11 @@ export class KeyedSemaphore {
 
 /** The names under which the requests of many callers are counted; no key and no address has such a name. */
 const ALL = 'all';
-const WITHOUT_KEY = 'all without a key that is known';
-const NO_KEY = 'all without a key';
+const WITHOUT_KNOWN_KEY = 'all without a key that is known';
+const WITHOUT_VALID_KEY = 'all whose key is missing or invalid';
 
-/** What is known of the key of a caller. */
-export type CallerKind = 'key' | 'key being looked up' | 'no key';
+/** What is known of the key of a caller: it has no valid key if the key is missing or invalid. */
+export type CallerKind = 'known key' | 'key being looked up' | 'no valid key';
 
 export interface RequestsInFlightBounds {
   /** At once, of all callers together. */
@@ -62,9 +62,9 @@ export class RequestsInFlight {
   /** @returns the code of the refusal if the caller, or all callers together, have the maximum in flight */
   acquire(name: string, kind: CallerKind, calls: number): Release | ErrorCode {
     const { maxRequestsInFlight, maxRequestsInFlightWithoutKey, requestsInFlightForLookUps } = this.#bounds;
-    const max = kind === 'key' ? KEY_REQUESTS_IN_FLIGHT_MAX : ADDRESS_REQUESTS_IN_FLIGHT_MAX;
+    const max = kind === 'known key' ? KEY_REQUESTS_IN_FLIGHT_MAX : ADDRESS_REQUESTS_IN_FLIGHT_MAX;
     // A batch that could never fit is refused later, as an invalid request.
-    const ofCaller = this.#acquired.tryAcquire(name, kind === 'key' && calls <= max ? calls : 1, max);
+    const ofCaller = this.#acquired.tryAcquire(name, kind === 'known key' && calls <= max ? calls : 1, max);
     if (ofCaller === undefined) return 'too_many_in_flight';
     const releases = [ofCaller];
     const release = () => {
@@ -77,8 +77,8 @@ export class RequestsInFlight {
     };
     const isAdmitted =
       fits(ALL, maxRequestsInFlight) &&
-      (kind === 'key' || fits(WITHOUT_KEY, maxRequestsInFlightWithoutKey)) &&
-      (kind !== 'no key' || fits(NO_KEY, maxRequestsInFlightWithoutKey - requestsInFlightForLookUps));
+      (kind === 'known key' || fits(WITHOUT_KNOWN_KEY, maxRequestsInFlightWithoutKey)) &&
+      (kind !== 'no valid key' || fits(WITHOUT_VALID_KEY, maxRequestsInFlightWithoutKey - requestsInFlightForLookUps));
     if (isAdmitted) return release;
     release();
     return 'overloaded';

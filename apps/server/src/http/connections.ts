@@ -97,7 +97,7 @@ export class Connections {
         optimizeEmptyRequests: true,
       },
       (request, response) => {
-        if (this.#mayServe(request, response)) serve(request, response);
+        if (this.#countOrCut(request, response)) serve(request, response);
       },
     );
     server.maxConnections = bounds.maxConnections;
@@ -137,9 +137,9 @@ export class Connections {
    * holds memory until the responses before it have been read. A connection is therefore cut if it has more requests ahead
    * than a fifth of what all connections together may still have: one alone may have some hundred, one of many a few.
    *
-   * @returns false if the request is not to be served, because its connection was cut
+   * @returns whether the request is to be served: not if its connection was cut
    */
-  #mayServe({ socket }: IncomingMessage, response: ServerResponse): boolean {
+  #countOrCut({ socket }: IncomingMessage, response: ServerResponse): boolean {
     const connection = this.#open.get(socket);
     // What Node had read of a connection before it was cut still becomes requests.
     if (connection === undefined || socket.destroyed) return false;

@@ -120,7 +120,8 @@ export function createPetstoreRestClient(options: PetstoreClientOptions): Petsto
   return restClientOn(createConnection(options));
 }
 
-interface Operation<Value> {
+/** How an operation is requested, and its response read. */
+interface Exchange<Value> {
   readonly method: 'GET' | 'DELETE';
   readonly path: string;
   /** @throws PetstoreError if the response is not a success */
@@ -134,7 +135,7 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
   const { options: defaults, clock, random, send } = connection;
   /** Sends requests until one succeeds, or another would not help. */
   const request = async <Value>(
-    { method, path, read, streams }: Operation<Value>,
+    { method, path, read, streams }: Exchange<Value>,
     options: CallOptions = {},
   ): Promise<Value> => {
     checkCallOptions(options);

@@ -9,8 +9,8 @@ export interface PathOptions {
   readonly deprecated?: readonly DeprecatedOperation[];
 }
 
-/** Serves a path by one method. */
-export interface Operation {
+/** How a path is served by one of its methods. */
+export interface MethodRoute {
   readonly method: HTTPMethods;
   readonly operation: string;
   readonly handler: RouteHandlerMethod;
@@ -21,12 +21,12 @@ export function addPath(
   app: FastifyInstance,
   url: string,
   { operation, deprecated = [] }: PathOptions,
-  operations: readonly Operation[],
+  routes: readonly MethodRoute[],
 ): void {
-  const supported = operations.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const supported = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   const allow = [...supported, 'OPTIONS'].join(', ');
   const announced = deprecated.length > 0 && { deprecated: () => deprecated };
-  for (const { method, operation, handler } of operations) {
+  for (const { method, operation, handler } of routes) {
     app.route({ url, method, config: { operation, ...announced }, handler });
   }
   app.route({

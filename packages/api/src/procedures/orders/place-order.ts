@@ -1,5 +1,5 @@
 import {
-  placeOrder as decidePlacement,
+  decidePlacement,
   definitionOf,
   describeValueOf,
   IDEMPOTENCY_KEY_LENGTH_MAX,
