@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readBatches } from '../src/rest/order-lists.ts';
+import { readBatches, readPages } from '../src/rest/order-lists.ts';
 import { ConnectionError, PetstoreError, ServiceError } from '../src/rest.ts';
 import { ServiceResponse } from '../src/transport/service-response.ts';
 
@@ -119,4 +119,17 @@ describe('a list that comes in pieces', () => {
     for await (const batch of readBatches(response, ['[{"id":1},{"id":2}', ',{"id"', ':3}]'])) batches.push(batch);
     expect(batches).toEqual([[{ id: 1n }, { id: 2n }], [], [{ id: 3n }]]);
   });
+});
+
+test('a page is read by the reader of its items: not every id is a number', async () => {
+  const keys = [{ id: '1a2B3c4D' }];
+  const request = async () => {
+    const response = new ServiceResponse(new Response(), ATTEMPT, 0);
+    response.texts.push(JSON.stringify({ keys, next: null }));
+    return response;
+  };
+  const readKeys = (values: unknown) => values as typeof keys; // as they are above
+  const pages: unknown[] = [];
+  for await (const page of readPages('keys', {}, request, readKeys)) pages.push(page);
+  expect(pages).toEqual([keys]);
 });

@@ -4,7 +4,7 @@ import { connectionError } from '../transport/attempt.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components } from './document.ts';
 import type { components as componentsOfV2, operations } from './document-v2.ts';
-import { parseInt64Objects, withBigInts } from './int64-json.ts';
+import { parseInt64Objects } from './int64-json.ts';
 
 /** An order over REST. The document guarantees none of its fields. */
 export type Order = components['schemas']['Order'];
@@ -108,29 +108,32 @@ const notExpected = (response: ServiceResponse, cause?: unknown): PetstoreError 
  *
  * @param items the field of a page that holds the items
  * @param request sends a query
+ * @param read reads that field; what it throws means that the page is not as it should be
  */
-export async function* readPages<Item extends object>(
+export async function* readPages<Item>(
   items: string,
   filter: object,
   request: (query: string) => Promise<ServiceResponse>,
+  read: (values: unknown) => Item[],
 ): AsyncGenerator<Item[], void, undefined> {
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const response = await request(queryOf({ ...filter, ...(cursor !== undefined && { cursor }) }));
-    const page = readPage<Item>(response, items);
+    const page = readPage(response, items, read);
     yield page.items;
     cursor = page.next;
   }
 }
 
-function readPage<Item extends object>(
+function readPage<Item>(
   response: ServiceResponse,
   items: string,
+  read: (values: unknown) => Item[],
 ): { readonly items: Item[]; readonly next: string | null } {
   try {
     const { [items]: found, next }: Readonly<Record<string, unknown>> = JSON.parse(response.text);
     // Without the field, what is a part would be taken for all.
     if (typeof next !== 'string' && next !== null) throw new TypeError('next is missing');
-    return { items: withBigInts<Item>(found), next };
+    return { items: read(found), next };
   } catch (cause) {
     throw notExpected(response, cause);
   }

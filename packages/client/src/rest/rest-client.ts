@@ -6,7 +6,7 @@ import { withRetries } from '../transport/retries.ts';
 import type { ServiceResponse } from '../transport/service-response.ts';
 import type { components, operations } from './document.ts';
 import type { components as componentsV2, operations as operationsV2 } from './document-v2.ts';
-import { parseInt64Objects, parseObjects } from './int64-json.ts';
+import { parseInt64Objects, parseObjects, withBigInts } from './int64-json.ts';
 import { eventsOverRest, type OrderEventV2 } from './order-events.ts';
 import {
   listOf,
@@ -169,7 +169,7 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
       listOrders(filter = {}, options = {}) {
         checkCallOptions(options);
         return listOf(
-          () => readPages<OrderV2>('orders', filter, (query) => get(`/v2/store/orders${query}`, options)),
+          () => readPages('orders', filter, (query) => get(`/v2/store/orders${query}`, options), withBigInts<OrderV2>),
           options,
         );
       },
