@@ -32,23 +32,33 @@ beforeAll(async () => {
 });
 afterAll(() => api[Symbol.asyncDispose]());
 
-test('an operation by POST takes its input from the path, and no body', async () => {
+describe('an operation by POST', () => {
   const description = { path: '/orders/{orderId}/wrap', operationId: 'wrapOrder' } as const;
-  const wrap = defineOperation(
-    {
-      type: 'mutation',
-      repetition: { type: 'transition', doneCode: 'order_already_shipped' },
-      input: inputObject({ orderId: int64('Identifier of the order.') }),
-      versions: { v2: 'beta' },
-      openapi: { method: 'POST', ...description },
-      rest: { errors: [], response: z.object({ id: int64AsText('Identifier of the order.') }) },
-    },
-    async ({ input }) => ({ id: input.orderId }),
-  );
-  const handle = createRestHandler(createRestRouter(new Map([['orders.wrap', wrap]]), 'v2'), toApiError);
-  const call = { method: 'POST', path: description.path, params: { orderId: '7' }, query: {} };
-  const handled = handle({ ...call, context: api.contextOf(INTERNAL) });
-  expect(await handled).toEqual({ type: 'json', text: '{"id":"7"}' });
+  const defineWrap = (fields: z.ZodRawShape = {}) =>
+    defineOperation(
+      {
+        type: 'mutation',
+        repetition: { type: 'transition', doneCode: 'order_already_shipped' },
+        input: inputObject({ orderId: int64('Identifier of the order.'), ...fields }),
+        versions: { v2: 'beta' },
+        openapi: { method: 'POST', ...description },
+        rest: { errors: [], response: z.object({ id: int64AsText('Identifier of the order.') }) },
+      },
+      async ({ input }) => ({ id: input.orderId }),
+    );
+
+  test('takes its input from the path, and no body', async () => {
+    const handle = createRestHandler(createRestRouter(new Map([['orders.wrap', defineWrap()]]), 'v2'), toApiError);
+    const call = { method: 'POST', path: description.path, params: { orderId: '7' }, query: {} };
+    const handled = handle({ ...call, context: api.contextOf(INTERNAL) });
+    expect(await handled).toEqual({ type: 'json', text: '{"id":"7"}' });
+  });
+
+  test('is refused as it is defined if its path lacks a field: neither query nor body would be read', () => {
+    expect(() => defineWrap({ paper: z.string().optional() })).toThrow(
+      'wrapOrder by POST takes paper, but only GET and DELETE have a query: put it in the path.',
+    );
+  });
 });
 
 describe('mounted routes, document and procedures', () => {

@@ -20,9 +20,10 @@ export const isList = (schema: unknown): boolean =>
  * The input of an operation as a URL holds it: each text is read by the type of its field, and then checked by the field's
  * own schema, which coerces nothing: tRPC uses the same.
  *
- * @throws Error if a field has a type that a URL cannot hold
+ * @throws Error if a field has a type that a URL cannot hold, or would be in a query that is not read
  */
 export function inputFromTexts(contract: DocumentedContract) {
+  requireReadable(contract);
   const parameters = Array.from(parametersOf(contract), ([name, schema]) => [name, fromText(name, schema)] as const);
   const names = Object.entries(contract.rest.parameterNames ?? {});
   return z.strictObject(Object.fromEntries(parameters)).transform((values) => {
@@ -33,6 +34,21 @@ export function inputFromTexts(contract: DocumentedContract) {
     }
     return input;
   });
+}
+
+/** Methods by which trpc-to-openapi reads the query. By others it takes, and documents, a body instead. */
+const WITH_QUERY: readonly string[] = ['GET', 'DELETE'];
+
+/** @throws Error if a parameter is neither in the path nor in a query that is read */
+function requireReadable(contract: DocumentedContract): void {
+  const { method, path, operationId } = contract.openapi;
+  if (WITH_QUERY.includes(method)) return;
+  for (const name of parametersOf(contract).keys()) {
+    if (path.includes(`{${name}}`)) continue;
+    throw new Error(
+      `${operationId} by ${method} takes ${name}, but only GET and DELETE have a query: put it in the path.`,
+    );
+  }
 }
 
 function fromText(name: string, schema: z.core.$ZodType): z.ZodType {
