@@ -4,6 +4,7 @@ import { from } from 'pg-copy-streams';
 import { type AdvisoryLock, holdLock } from './advisory-locks.ts';
 import type { Database } from './database/database.ts';
 import { codeOf, HUNG, reportOf, SQLSTATE } from './database/errors.ts';
+import { inTransaction } from './database/in-transaction.ts';
 
 /** A value to import, and the line of the source on which it begins. */
 interface ImportRecord<Value> {
@@ -87,19 +88,6 @@ export const importRows = <Value>(
       }
     }
   });
-
-/** Commits the changes of the work, or rolls them back if it fails. */
-export async function inTransaction<Value>(client: pg.Client, work: () => Promise<Value>): Promise<Value> {
-  await client.query('begin');
-  try {
-    const value = await work();
-    await client.query('commit');
-    return value;
-  } catch (error) {
-    await client.query('rollback').catch(() => {}); // the first failure is the one to report
-    throw error;
-  }
-}
 
 /** The maximum number of attempts at the transaction. Each attempt refuses the ids that have come into use meanwhile. */
 const ATTEMPTS_MAX = 5;

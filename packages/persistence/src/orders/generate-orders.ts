@@ -1,7 +1,7 @@
 import { type ChangeOrigin, GENERATION_SEED_MAX } from '@petstore/domain';
 import { holdLock } from '../advisory-locks.ts';
 import type { Database } from '../database/database.ts';
-import { inTransaction } from '../import-rows.ts';
+import { inTransaction } from '../database/in-transaction.ts';
 import { moveOrderIds } from '../sequences.ts';
 import { CREATE_STAGED_ORDERS, insertStagedOrders } from './import-orders.ts';
 
