@@ -138,10 +138,10 @@ function createHandler({ orders, pets, events }: Persistence, limiter: InProcess
     basePath: '/trpc/',
     createContext: ({ req, res }) => ({
       ...contextOf(req, res),
-      delivery: {
-        type: req.headers['trpc-accept'] === 'application/jsonl' ? 'batches' : 'array',
-        begin: async (batches) => batches,
-      },
+      delivery:
+        req.headers['trpc-accept'] === 'application/jsonl'
+          ? { type: 'batches', begin: async (batches) => batches }
+          : { type: 'array', takeTurn: (read) => read(0) },
     }),
     responseMeta: trpcResponseMeta,
   });
