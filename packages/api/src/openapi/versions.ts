@@ -12,7 +12,7 @@ interface VersionFacts {
   readonly idsAreText: boolean;
   /** The path of the interactive reference, below the service's address. */
   readonly referencePath: string;
-  /** The groups of operations. One that is missing here is described by what its operations do. */
+  /** The groups of operations: all that operations name. */
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** Sections of the navigation (read by Redocly and Scalar). If there are any, they hold every tag. */
   readonly tagGroups?: readonly { readonly name: string; readonly tags: readonly string[] }[];
@@ -67,6 +67,7 @@ const V2 = {
       description: 'List the orders placed in the store, read one, cancel one, and follow their changes.',
     },
     { name: 'limits', description: 'Get the rate limit status of a key.' },
+    { name: 'key', description: 'Get what a key may do, and until when.' },
   ],
   fileName: 'openapi.v2.json',
   takesQuery: true,

@@ -89,14 +89,16 @@ function decorateOperation(
   };
 }
 
-/** The tags of a version, and those of its operations that it does not describe: by the summaries of their operations. */
-function describeTags({ tags }: VersionDescription, operations: readonly Operation[]) {
-  const own = new Map<string, string[]>();
-  for (const { tags: names = [], summary = '' } of operations) {
-    for (const name of names) own.set(name, [...(own.get(name) ?? []), `${summary}.`]);
+/** @throws Error if the version does not describe a tag of an operation */
+function requireTags({ version, tags }: VersionDescription, operations: readonly Operation[]): void {
+  const described = new Set(tags.map(({ name }) => name));
+  for (const { operationId, tags: names = [] } of operations) {
+    const missing = names.find((name) => !described.has(name));
+    if (missing === undefined) continue;
+    throw new Error(
+      `${operationId} has the tag ${missing}: describe it for ${version} in packages/api/src/openapi/versions.ts.`,
+    );
   }
-  for (const { name } of tags) own.delete(name);
-  return [...tags, ...Array.from(own, ([name, summaries]) => ({ name, description: summaries.join(' ') }))];
 }
 
 /** The generator closes every schema of a response. Ours stay open: a new field must not break callers. */
@@ -119,6 +121,7 @@ const usedHeaders = (references: string): Headers =>
  * stability.
  *
  * @param contracts the contracts by operationId
+ * @throws Error if an operation has no contract, or a tag without description
  */
 export function decorateDocument(
   document: OpenAPIObject,
@@ -135,6 +138,10 @@ export function decorateDocument(
     });
     return [path, Object.fromEntries(operations)] as const;
   });
+  requireTags(
+    about,
+    paths.flatMap(([, item]) => Object.values(item)),
+  );
   const { schemas, securitySchemes } = document.components ?? {};
   const responses = errors.components;
   const allCodes = Object.keys(ERROR_CATALOGUE) as ErrorCode[]; // the catalogue's own keys
@@ -148,10 +155,7 @@ export function decorateDocument(
     },
     servers: describeServers(SERVERS.map(({ url, description }) => ({ url: `${url}/${about.version}`, description }))),
     security: SECURITY,
-    tags: describeTags(
-      about,
-      paths.flatMap(([, item]) => Object.values(item)),
-    ),
+    tags: [...about.tags],
     ...(about.tagGroups && { 'x-tagGroups': about.tagGroups }),
     paths: Object.fromEntries(paths),
     components: {
