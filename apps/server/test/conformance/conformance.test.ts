@@ -27,7 +27,11 @@ const SHOP = 'https://shop.example';
 /** Of getPetById, which has to succeed whenever these tests run. */
 const petsSunsetAt = new Date('2999-12-31T00:00:00Z');
 const app = await useTestApp({ corsOrigins: [SHOP], petsSunsetAt });
-await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
+await importPets(app.persistence, [
+  { id: 1n, name: 'Ada' },
+  { id: 2n, name: 'Bo' },
+]);
+for (let placed = 0; placed < 2; placed++) await placeOrder(app.persistence);
 
 const read = async (path: string) =>
   describeApi(await (await app.fetch(path, { key: null })).json(), app.origin + path);
@@ -139,10 +143,22 @@ const isReadable = ({ basePath, path }: Operation): boolean =>
   OPERATIONS.some((other) => other.basePath === basePath && other.path === path && other.method === 'GET');
 
 const contractOf = (operationId: string) => {
-  const contract = [...procedureContracts.values()].find(({ openapi }) => openapi?.operationId === operationId);
+  const documented = [...procedureContracts.values()].filter((each) => each.openapi !== undefined);
+  const contract = documented.find(({ openapi }) => openapi.operationId === operationId);
   if (contract === undefined) throw new Error(`${operationId} has no contract.`);
   return contract;
 };
+
+/** The names of an operation's parameters that are not in its path. */
+function queryParametersOf({ operationId, path }: Operation): readonly string[] {
+  const contract = contractOf(operationId);
+  const { parameterNames = {} } = contract.rest;
+  const names = Object.keys(contract.input?.shape ?? {}).map((field) => parameterNames[field] ?? field);
+  return names.filter((name) => !path.includes(`{${name}}`));
+}
+
+/** NUL, which PostgreSQL does not store; half of a surrogate pair, which is no UTF-8; nothing; and more than a character. */
+const ODD_TEXTS = ['%00', '%ED%A0%80', '', '%F0%9F%90%95%27%22%5C'];
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'TRACE'];
 
@@ -194,6 +210,28 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
     expect(await sendFor({ lines: ['Expect: a-miracle'] })).toBe('417 expectation_failed');
     expect(await sendFor({ lines: [`X: ${'x'.repeat(17_000)}`] })).toBe('431 headers_too_large');
     expect(await sendFor({ end: '\r\n' }, HASTY)).toBe('408 request_timeout');
+  });
+
+  test('no text of a parameter makes the service fail', async () => {
+    const [path] = (await urlOf(operation)).split('?');
+    for (const name of queryParametersOf(operation)) {
+      for (const text of ODD_TEXTS) expect(await sendFor({ url: `${path}?${name}=${text}` })).toMatch(/^(?:200|400)/);
+    }
+  });
+
+  test('a list in pages comes to its end, with everything once', async () => {
+    if (!queryParametersOf(operation).includes('cursor')) return;
+    const [path] = (await urlOf(operation)).split('?');
+    const seen: unknown[] = [];
+    for (let next: string | null = ''; next !== null && seen.length < 100; ) {
+      const cursor: string = next === '' ? '' : `&cursor=${next}`;
+      const page: Record<string, unknown> = await (await app.fetch(`${path}?limit=1${cursor}`)).json();
+      const items = Object.values(page).find((value) => Array.isArray(value)) ?? [];
+      seen.push(...items.map((item: { readonly id: unknown }) => item.id));
+      next = page['next'] as string | null; // as the document says
+    }
+    expect(seen.length).toBeGreaterThan(1);
+    expect(seen).toEqual([...new Set(seen)]);
   });
 
   test('too many requests, then a ban', async () => {

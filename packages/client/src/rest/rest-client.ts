@@ -39,7 +39,7 @@ interface MethodNames {
 type MethodOf<Operation> = Operation extends keyof MethodNames ? MethodNames[Operation] : Operation & string;
 
 /** The preview of v2. What is beta is meant to stay, what is experimental may change or go with any release of the service. */
-export interface PetstoreRestClientV2 extends Record<MethodOf<keyof operationsV2>, unknown> {
+export interface PetstoreRestClientV2 {
   /**
    * The orders that match a filter, by their ids: `for await (const order of v2.listOrders({ petId: 7n }))`. They are
    * read page by page. No order comes twice, and no order that matches throughout is missed.
@@ -89,7 +89,7 @@ export interface PetstoreRestClientV2 extends Record<MethodOf<keyof operationsV2
 }
 
 /** All documented operations, by their names. Failed calls throw {@link PetstoreError}. */
-export interface PetstoreRestClient extends Record<keyof operations, unknown> {
+export interface PetstoreRestClient {
   /**
    * All orders placed in the store, ascending by id, whatever their status: `for await (const order of listOrders())`.
    * They are received as they are read: memory use stays small, however many there are.
@@ -156,6 +156,23 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
     request({ method: 'GET', path, read: (response) => readObject(response, parseObjects<Value>) }, options);
   const cancelOrder = (path: string, options?: CallOptions) =>
     request({ method: 'DELETE', path, read: readCancelled }, options);
+  const v2: PetstoreRestClientV2 = {
+    listOrders(filter = {}, options = {}) {
+      checkCallOptions(options);
+      return listOf(
+        () => readPages('orders', filter, (query) => get(`/v2/store/orders${query}`, options), withBigInts<OrderV2>),
+        options,
+      );
+    },
+    getOrder: ({ orderId }, options) => getOrderOrPet(`/v2/store/orders/${segmentOf(orderId)}`, options),
+    cancelOrder: ({ orderId }, options) => cancelOrder(`/v2/store/orders/${segmentOf(orderId)}`, options),
+    limits: (options) => getObject<Limits>('/v2/limits', options),
+    key: (options) => getObject<Key>('/v2/key', options),
+    orderEvents(options = {}) {
+      checkFollowOptions(options);
+      return followEvents(connection, eventsOverRest(defaults.serviceUrl), options);
+    },
+  } satisfies PetstoreRestClientV2 & Record<MethodOf<keyof operationsV2>, unknown>;
   return {
     listOrders(options) {
       return listOf<Order>(async function* (streams) {
@@ -165,24 +182,8 @@ export function restClientOn(connection: Connection): PetstoreRestClient {
     },
     cancelOrder: ({ orderId }, options) => cancelOrder(`/v1/store/orders/${segmentOf(orderId)}`, options),
     getPetById: ({ petId }, options) => getOrderOrPet(`/v1/pets/${segmentOf(petId)}`, options),
-    v2: {
-      listOrders(filter = {}, options = {}) {
-        checkCallOptions(options);
-        return listOf(
-          () => readPages('orders', filter, (query) => get(`/v2/store/orders${query}`, options), withBigInts<OrderV2>),
-          options,
-        );
-      },
-      getOrder: ({ orderId }, options) => getOrderOrPet(`/v2/store/orders/${segmentOf(orderId)}`, options),
-      cancelOrder: ({ orderId }, options) => cancelOrder(`/v2/store/orders/${segmentOf(orderId)}`, options),
-      limits: (options) => getObject<Limits>('/v2/limits', options),
-      key: (options) => getObject<Key>('/v2/key', options),
-      orderEvents(options = {}) {
-        checkFollowOptions(options);
-        return followEvents(connection, eventsOverRest(defaults.serviceUrl), options);
-      },
-    },
-  };
+    v2,
+  } satisfies PetstoreRestClient & Record<keyof operations, unknown>;
 }
 
 function requireOk(response: ServiceResponse): ServiceResponse {
