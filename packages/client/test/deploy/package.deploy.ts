@@ -137,7 +137,7 @@ describe('the package', () => {
     const env = { ...process.env, NO_COLOR: '1' };
     const { stdout, stderr } = await run('node', ['example.mts'], { cwd: program, env, timeout: 30_000 });
     expect(stderr).toBe('');
-    expect(stdout).toMatch(/status: 'cancelled'.*order_already_shipped\n$/s);
+    expect(stdout).toBe('cancelled\norder_already_shipped\n');
   });
 
   test('types the service for tests without anything else', async () => {
