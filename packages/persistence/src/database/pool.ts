@@ -1,7 +1,7 @@
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { connectionConfig, endClient } from './connection.ts';
-import { codeOf, endsConnection, SQLSTATE, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
+import { codeOf, endsConnection, isHung, SQLSTATE, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
 import { setSession, shortSession } from './session.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 
@@ -21,6 +21,9 @@ export const forEachPurpose = <Value>(valueFor: (purpose: Purpose) => Value): Re
   writes: valueFor('writes'),
   long: valueFor('long'),
 });
+
+/** How many connections may be given up while PostgreSQL is still at work for them, as a share of all. */
+const GIVEN_UP_SHARE = 1 / 2;
 
 /** Somebody who waits for one statement or several, and may give up. */
 export interface Caller {
@@ -48,7 +51,7 @@ export interface DatabaseLoad {
 
 export interface PoolOptions {
   readonly url: string;
-  /** The maximum number of connections. */
+  /** The maximum number of connections, beside those that were given up. */
   readonly size: number;
   readonly timeouts: ResponseTimeouts;
   /** Called once if the server's connection limit is lower. */
@@ -68,18 +71,22 @@ export class Pool {
   /** Admits as many calls as there may be connections: fewer while the server is at its connection limit. */
   readonly #connections: LimitFunction;
   readonly #purposes: Readonly<Record<Purpose, LimitFunction>>;
+  /** Silent connections whose calls have made room for others. */
+  readonly #givenUp = new Set<pg.ClientBase>();
+  readonly #givenUpMax: number;
   #hasFewConnections = false;
   #ended: Promise<void> | undefined;
 
   constructor(options: PoolOptions) {
     const { url, size, timeouts } = options;
     this.#options = options;
+    this.#givenUpMax = Math.ceil(size * GIVEN_UP_SHARE);
     const limit = (concurrency: number) => pLimit({ concurrency, rejectOnClear: true });
     this.#connections = limit(size);
     this.#purposes = forEachPurpose((each) => limit(Math.max(1, Math.floor(size * SHARES[each]))));
     this.#pool = new pg.Pool({
       ...connectionConfig(url, timeouts.connect),
-      max: size,
+      max: size + this.#givenUpMax,
       query_timeout: timeouts.silence,
       onConnect: (client) => this.#prepare(client),
     });
@@ -140,10 +147,27 @@ export class Pool {
       client.release();
       return { value };
     } catch (error) {
-      client.release(endsConnection(error));
+      if (isHung(error) && this.#clients.has(client) && this.#ended === undefined) await this.#giveUp(client);
+      else client.release(endsConnection(error));
       if (codeOf(error) === SQLSTATE.readOnly && this.#ended === undefined) this.#options.onReadOnly();
       throw toStorageError(error, !this.#clients.has(client));
     }
+  }
+
+  /**
+   * Makes room for another connection in place of one that is silent, which is kept until it responds or ends: PostgreSQL may
+   * still be at work for it. A commit that waits for a standby would not notice that its connection was closed, and neither
+   * would those on the next ones, so the room is limited.
+   */
+  async #giveUp(client: pg.PoolClient): Promise<void> {
+    const settled = new Promise<void>((resolve) => {
+      client.once('drain', resolve).once('end', resolve);
+    }).then(() => {
+      this.#givenUp.delete(client);
+      client.release(true);
+    });
+    if (this.#givenUp.size < this.#givenUpMax) this.#givenUp.add(client);
+    else await settled;
   }
 
   async #checkOut(): Promise<pg.PoolClient | 'retry' | 'gone'> {
@@ -151,12 +175,12 @@ export class Pool {
       return await this.#pool.connect();
     } catch (error) {
       if (this.#ended !== undefined) return 'gone';
-      const { totalCount } = this.#pool; // with those that are being opened, which may be refused as well
-      if (totalCount > 0 && codeOf(error) === SQLSTATE.tooManyConnections) {
-        this.#useOpenConnections(totalCount);
+      const count = this.#pool.totalCount - this.#givenUp.size; // with those that are being opened, which may be refused as well
+      if (count > 0 && codeOf(error) === SQLSTATE.tooManyConnections) {
+        this.#useOpenConnections(count);
         return 'retry';
       }
-      if (totalCount === 0) this.#options.onUnreachable();
+      if (count === 0) this.#options.onUnreachable();
       throw storageUnavailable(error);
     }
   }

@@ -42,9 +42,8 @@ export const TIMEOUTS_MS = {
   /** For a peer that sends nothing: then TCP asks it every second on our side, and every five on PostgreSQL's. */
   keepAlive: 15_000,
   /**
-   * For a response on a connection of the pool, until pg gives it up and it is closed. Its caller has given up, but the
-   * connection counts: if a commit waits for a synchronous standby, one on a new connection would wait as well. Long work
-   * fails after the same time in which PostgreSQL takes no data, or answers nobody.
+   * For a response on a connection of the pool, until it is given up and another one takes its place. Its caller has long
+   * given up. Long work fails after the same time in which PostgreSQL takes no data, or answers nobody.
    */
   silence: 30_000,
 } as const;
