@@ -190,10 +190,12 @@ export async function startServer(
   publicUrl = urlOf(reachableHost(host), boundPort);
   const listenUrl = urlOf(host, boundPort);
 
+  let loadingOrm: NodeJS.Timeout | undefined;
+  resources.defer(() => clearTimeout(loadingOrm));
   void storage.firstUp.then(() => {
     if (!health.beginServing()) return;
     printStartupMessage({ publicUrl, listenUrl, adminUrl, ...backends.description, demoKeys }, settings, logger);
-    setTimeout(() => persistence.loadOrm().catch(onBackgroundError), LOAD_ORM_AFTER_MS).unref();
+    loadingOrm = setTimeout(() => persistence.loadOrm().catch(onBackgroundError), LOAD_ORM_AFTER_MS).unref();
   });
   const running = resources.move();
   return {

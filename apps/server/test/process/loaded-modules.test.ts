@@ -1,18 +1,22 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { createTemporaryFolder, PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
+import { KEYS } from '../support/database.ts';
 import { startServer } from '../support/spawned-server.ts';
+
+/** Makes a server write what it loads to a file. */
+const listingTo = (file: string): Record<string, string> => ({
+  NODE_OPTIONS: `--import=${import.meta.resolve('@petstore/testing/list-loaded-modules')}`,
+  LOADED_MODULES: file,
+});
 
 test('MikroORM is loaded after the start, before a request needs it, and nothing of OpenTelemetry without its settings', async () => {
   using folder = createTemporaryFolder();
   const list = join(folder.path, 'modules');
-  const hook = import.meta.resolve('@petstore/testing/list-loaded-modules');
-  await using started = await startServer({
-    NODE_OPTIONS: `--import=${hook}`,
-    LOADED_MODULES: list,
-    OTEL_TRACES_EXPORTER: 'none',
-  });
+  await using started = await startServer({ ...listingTo(list), OTEL_TRACES_EXPORTER: 'none' });
   const { server } = started;
   await fetch(`${await server.url()}/v1/store/orders`);
   await server.metrics();
@@ -23,4 +27,27 @@ test('MikroORM is loaded after the start, before a request needs it, and nothing
   expect(loaded.slice(ofOrm).filter((url) => url.includes('/apps/server/src/'))).toEqual([]);
   // prom-client loads the API of OpenTelemetry, which is nothing without an SDK.
   expect(loaded.filter((url) => /opentelemetry\+(?!api@)|start-tracing/.test(url))).toEqual([]);
+});
+
+test('a server that is stopped as soon as it has started does not load MikroORM, however long requests take', async () => {
+  using folder = createTemporaryFolder();
+  const list = join(folder.path, 'modules');
+  await using started = await startServer({ ...listingTo(list), SHUTDOWN_TIMEOUT: '5s' });
+  const { server } = started;
+  // Its body never comes, so the shutdown lasts until it is cut.
+  const stuck = request(`${await server.url()}/trpc/orders.cancel`, {
+    method: 'POST',
+    agent: false,
+    headers: { authorization: `Bearer ${KEYS.free.text}`, 'content-type': 'application/json', 'content-length': 10 },
+  });
+  stuck.flushHeaders();
+  const cut = once(stuck, 'error');
+  await once(stuck, 'socket').then(([socket]) => once(socket, 'connect'));
+  const { afterMs } = await server.stop('SIGTERM');
+  await cut;
+  expect(afterMs).toBeGreaterThan(1_500); // MikroORM would be loaded after 1 s
+  const ofOrm = readFileSync(list, 'utf8')
+    .split('\n')
+    .filter((url) => url.includes('/@mikro-orm/'));
+  expect(ofOrm).toEqual([]);
 });
