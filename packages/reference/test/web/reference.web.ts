@@ -119,6 +119,7 @@ test('the reference of v2 shows its operations alone, with samples that name v2'
   const main = reference.page.locator('main');
   const headings = await main.getByRole('heading', { level: 2 }).allTextContents();
   expect(headings.map((heading) => heading.replace(/\s#$/, ''))).toEqual([
+    'Describe the key',
     'Get the rate limit status of the key',
     'Follow the changes of orders',
     'List orders, page by page',
