@@ -72,7 +72,9 @@ export function errorHandler(
   const respond = (error: ApiError) => format(toErrorResponse(error), error);
   const prepared = new WeakMap<ApiError, ErrorResponse>();
   const respondOnce = (error: ApiError): ErrorResponse => {
-    const response = prepared.get(error) ?? respond(error);
+    const known = prepared.get(error);
+    if (known !== undefined) return known;
+    const response = respond(error);
     if (Object.isFrozen(error)) prepared.set(error, response); // it is a refusal that was made once
     return response;
   };

@@ -42,6 +42,21 @@ function createSmallCheckout(): TemporaryFolder {
   return folder;
 }
 
+/** Runs a documented command in a process group of its own, until it is ended, or the tests are. */
+function runDocumented(command: 'start' | 'dev', checkout: string, dataFolder: string) {
+  const started = spawn('npx', ['--yes', 'pnpm@12', command], {
+    cwd: checkout,
+    // None of the variables by which the package manager of these tests would be taken for that of the server.
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: dataFolder, PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const { pid = Number.NaN } = started;
+  let output = '';
+  for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (output += text));
+  return { pid, ended: once(started, 'close').then(endWithTestRun(pid)), output: () => output };
+}
+
 /** How far below the process that was started is the one that gets the signal; or that all of them get it. */
 test.each([
   ['SIGTERM', 'npx', 0],
@@ -52,18 +67,9 @@ test.each([
 ] as const)('%s to %s of the documented command ends all of it', { timeout: 90_000 }, async (signal, _, depth) => {
   using folder = copyStarted();
   using small = createSmallCheckout();
-  const started = spawn('npx', ['--yes', 'pnpm@12', 'start'], {
-    cwd: depth === 'all' ? ROOT : small.path, // once in this checkout as it is
-    // None of the variables by which the package manager of these tests would be taken for that of the server.
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  });
-  const { pid = Number.NaN } = started;
-  const ended = once(started, 'close').then(endWithTestRun(pid));
-  let output = '';
-  for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (output += text));
-  await vi.waitUntil(() => output.includes('listening on '), { timeout: 60_000 });
+  const checkout = depth === 'all' ? ROOT : small.path; // once in this checkout as it is
+  const { pid, ended, output } = runDocumented('start', checkout, folder.path);
+  await vi.waitUntil(() => output().includes('listening on '), { timeout: 60_000 });
   const processes = processesBelow(pid);
   expect(processes.length).toBeGreaterThan(5);
   process.kill(depth === 'all' ? -pid : (processes[depth] ?? Number.NaN), signal);
@@ -81,18 +87,9 @@ test.each([
   async (file, signal, receiver) => {
     using folder = copyStarted();
     using small = createSmallCheckout();
-    const started = spawn('npx', ['--yes', 'pnpm@12', 'dev'], {
-      cwd: small.path,
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: folder.path, PORT: '0' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    const { pid = Number.NaN } = started;
-    const ended = once(started, 'close').then(endWithTestRun(pid));
-    let output = '';
-    for (const stream of [started.stdout, started.stderr]) stream.on('data', (text) => (output += text));
-    const servers = () => Array.from(output.matchAll(/, process (\d+)/g), ([, server]) => Number(server));
-    const isUp = (times: number) => () => output.split('listening on ').length > times;
+    const { pid, ended, output } = runDocumented('dev', small.path, folder.path);
+    const servers = () => Array.from(output().matchAll(/, process (\d+)/g), ([, server]) => Number(server));
+    const isUp = (times: number) => () => output().split('listening on ').length > times;
     await vi.waitUntil(isUp(1), { timeout: 60_000 });
     const before = processesBelow(pid);
     const now = new Date();

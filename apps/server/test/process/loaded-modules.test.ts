@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { join } from 'node:path';
 import { createTemporaryFolder, PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { KEYS } from '../support/database.ts';
-import { startServer } from '../support/spawned-server.ts';
+import { beginUnfinished, startServer } from '../support/spawned-server.ts';
 
 /** Makes a server write what it loads to a file. */
 const listingTo = (file: string): Record<string, string> => ({
@@ -34,15 +33,8 @@ test('a server that is stopped as soon as it has started does not load MikroORM,
   const list = join(folder.path, 'modules');
   await using started = await startServer({ ...listingTo(list), SHUTDOWN_TIMEOUT: '5s' });
   const { server } = started;
-  // Its body never comes, so the shutdown lasts until it is cut.
-  const stuck = request(`${await server.url()}/trpc/orders.cancel`, {
-    method: 'POST',
-    agent: false,
-    headers: { authorization: `Bearer ${KEYS.free.text}`, 'content-type': 'application/json', 'content-length': 10 },
-  });
-  stuck.flushHeaders();
-  const cut = once(stuck, 'error');
-  await once(stuck, 'socket').then(([socket]) => once(socket, 'connect'));
+  // The shutdown lasts until it is cut.
+  const cut = once(await beginUnfinished(await server.url(), KEYS.free.text), 'error');
   const { afterMs } = await server.stop('SIGTERM');
   await cut;
   expect(afterMs).toBeGreaterThan(1_500); // MikroORM would be loaded after 1 s

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { get, request } from 'node:http';
+import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENTLY } from '@petstore/testing';
 import { expect, test, vi } from 'vitest';
 import { KEYS } from '../support/database.ts';
-import { startServer } from '../support/spawned-server.ts';
+import { beginUnfinished, startServer } from '../support/spawned-server.ts';
 
 interface Seen {
   readonly atMs: number;
@@ -60,14 +60,7 @@ test('for SHUTDOWN_DELAY it serves on, not ready, and nobody waits; then no requ
 test('at SHUTDOWN_TIMEOUT what is left is cut', async () => {
   await using started = await startServer({ SHUTDOWN_TIMEOUT: '4s' });
   const { server } = started;
-  // Its body never comes.
-  const stuck = request(`${await server.url()}/trpc/orders.cancel`, {
-    method: 'POST',
-    agent: false,
-    headers: { authorization: `Bearer ${KEYS.free.text}`, 'content-type': 'application/json', 'content-length': 10 },
-  });
-  stuck.flushHeaders();
-  const cut = once(stuck, 'error');
+  const cut = once(await beginUnfinished(await server.url(), KEYS.free.text), 'error');
   await sleep(300);
   const { code, afterMs } = await server.stop('SIGTERM');
   expect(code, server.stderr).toBe(0);

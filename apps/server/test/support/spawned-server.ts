@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { type ClientRequest, request } from 'node:http';
 import { join } from 'node:path';
 import { createTemporaryFolder, createTestRedis, endWithTestRun } from '@petstore/testing';
 import { beforeAll, expect } from 'vitest';
@@ -207,6 +208,19 @@ export function useStartedDataFolder(): () => ReturnType<typeof useDataFolder> {
     execFileSync('cp', ['-a', original, copy.path]); // -a, because the files of PostgreSQL may belong to another user
     return copy;
   };
+}
+
+/** Begins a request whose body never comes. @returns it, once its head is on the way */
+export async function beginUnfinished(url: string, key: string): Promise<ClientRequest> {
+  const unfinished = request(`${url}/trpc/orders.cancel`, {
+    method: 'POST',
+    agent: false,
+    headers: { ...bearer(key), 'content-type': 'application/json', 'content-length': 10 },
+  });
+  unfinished.flushHeaders();
+  const [socket] = await once(unfinished, 'socket');
+  await once(socket, 'connect');
+  return unfinished;
 }
 
 export const bearer = (key: string | undefined) => ({ authorization: `Bearer ${key}` });

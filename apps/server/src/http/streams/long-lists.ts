@@ -3,7 +3,7 @@ import { type BeginList, type Context, type JsonPiece, refusalOf, type TakeTurn 
 import { type ApiKeyId, longListsOfPlan } from '@petstore/domain';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { HttpMetrics } from '../../operations/metrics.ts';
 import { principalOf } from '../admission.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
@@ -76,15 +76,17 @@ export class LongLists {
     }
     let turn: Promise<void> | undefined;
     let held = 0;
-    const oneByOne = pLimit(1);
-    const takeTurn: TakeTurn = (read) =>
-      oneByOne(async () => {
+    let oneByOne: LimitFunction | undefined; // most calls make no list
+    const takeTurn: TakeTurn = (read) => {
+      oneByOne ??= pLimit(1);
+      return oneByOne(async () => {
         turn ??= this.#takeTurn(request, reply);
         await turn;
         const list = await read(held);
         held += list.length;
         return list;
       });
+    };
     return { type: 'array', takeTurn };
   }
 

@@ -3,7 +3,7 @@ import { defineOperation } from '../../define-operation.ts';
 import { refusalOf } from '../../errors/refusals.ts';
 import { int64, int64Complaint } from '../../int64.ts';
 import { inputObject } from '../schemas.ts';
-import { OrderV2Response } from './order-response.ts';
+import { ORDER_V2_EXAMPLES, OrderV2Response } from './order-response.ts';
 
 export const getOrder = defineOperation(
   {
@@ -24,27 +24,11 @@ export const getOrder = defineOperation(
       examples: {
         shipped: {
           summary: 'An order that has shipped.',
-          value: {
-            id: '1',
-            petId: '7',
-            quantity: 2,
-            shipDate: '2026-12-01T09:30:00.000Z',
-            complete: false,
-            status: 'shipped',
-            placedAt: '2026-11-28T16:20:00.000Z',
-            shippedAt: '2026-12-01T09:30:00.000Z',
-          },
+          value: ORDER_V2_EXAMPLES.shipped,
         },
         pending: {
           summary: 'A pending order whose ship date is not known.',
-          value: {
-            id: '2',
-            petId: '7',
-            quantity: 1,
-            complete: false,
-            status: 'pending',
-            placedAt: '2026-11-30T10:05:00.000Z',
-          },
+          value: ORDER_V2_EXAMPLES.pending,
         },
       },
       invalidRequest: int64Complaint('orderId'),

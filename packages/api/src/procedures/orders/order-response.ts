@@ -33,6 +33,28 @@ export const OrderV2Response = z
   } satisfies Record<OrderField, z.ZodType>)
   .meta({ id: 'OrderV2', description: 'An order placed in the store.' });
 
+/** Orders as examples of responses show them. */
+export const ORDER_V2_EXAMPLES = {
+  shipped: {
+    id: '1',
+    petId: '7',
+    quantity: 2,
+    shipDate: '2026-12-01T09:30:00.000Z',
+    complete: false,
+    status: 'shipped',
+    placedAt: '2026-11-28T16:20:00.000Z',
+    shippedAt: '2026-12-01T09:30:00.000Z',
+  },
+  pending: {
+    id: '2',
+    petId: '7',
+    quantity: 1,
+    complete: false,
+    status: 'pending',
+    placedAt: '2026-11-30T10:05:00.000Z',
+  },
+} satisfies Record<string, z.output<typeof OrderV2Response>>;
+
 /** The fields of an order in v1, which are those of the specification. */
 export const V1_FIELDS = ['id', 'petId', 'quantity', 'shipDate', 'complete'] as const satisfies readonly ListedField[];
 

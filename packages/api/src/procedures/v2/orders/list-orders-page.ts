@@ -2,7 +2,7 @@ import { ORDER_STATUSES, orderId, petId, SORT_ORDERS } from '@petstore/domain';
 import { z } from 'zod';
 import { defineOperation } from '../../../define-operation.ts';
 import { int64 } from '../../../int64.ts';
-import { OrderV2Response } from '../../orders/order-response.ts';
+import { ORDER_V2_EXAMPLES, OrderV2Response } from '../../orders/order-response.ts';
 import { pageContract } from '../../page.ts';
 
 const statusError = `must be one of ${ORDER_STATUSES.join(', ')}`;
@@ -52,25 +52,8 @@ export const listOrdersPage = defineOperation(
           summary: 'A page of two orders.',
           value: {
             orders: [
-              {
-                id: '1',
-                petId: '7',
-                quantity: 2,
-                shipDate: '2026-12-01T09:30:00.000Z',
-                complete: true,
-                status: 'shipped',
-                placedAt: '2026-11-28T16:20:00.000Z',
-                shippedAt: '2026-12-01T09:30:00.000Z',
-                completedAt: '2026-12-02T14:00:00.000Z',
-              },
-              {
-                id: '2',
-                petId: '7',
-                quantity: 1,
-                complete: false,
-                status: 'pending',
-                placedAt: '2026-11-30T10:05:00.000Z',
-              },
+              { ...ORDER_V2_EXAMPLES.shipped, complete: true, completedAt: '2026-12-02T14:00:00.000Z' },
+              ORDER_V2_EXAMPLES.pending,
             ],
             next: 'AQAAAAAAAAACpe0Sr1xXuwnn',
           },
