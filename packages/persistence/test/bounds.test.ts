@@ -89,7 +89,7 @@ describe.concurrent('however long PostgreSQL takes', () => {
     }
   });
 
-  test('a change that takes several statements is given up after two and a half seconds in all', async ({ expect }) => {
+  test('a change that takes several statements is given up after 2.4 seconds in all', async ({ expect }) => {
     await using store = await openTestStore();
     // Each attempt takes less than a statement may, and is undone; there would be five.
     await store.query(

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { responseTimeouts, TIMEOUTS_MS, withDeadline } from '../src/database/timeouts.ts';
+import { withDeadline } from '../src/database/in-time.ts';
+import { responseTimeouts, TIMEOUTS_MS } from '../src/database/timeouts.ts';
 
 const LATE = new Error('late');
 const never = new Promise<never>(() => {});
@@ -40,8 +41,8 @@ test.each([
 test.each([undefined, 1_000, 10_000, 60_000])(
   'PostgreSQL ends a statement, and before it a wait for a lock, before the caller or pg gives it up (%s ms a step)',
   (patienceMs) => {
-    const { lock, statement, call, severalStatements, silence } = responseTimeouts(patienceMs);
-    const inOrder = [lock, statement, call, severalStatements, silence];
+    const { lock, statement, call, silence } = responseTimeouts(patienceMs);
+    const inOrder = [lock, statement, call, silence];
     expect(inOrder.toSorted((a, b) => a - b)).toEqual(inOrder);
     expect(lock).toBeLessThan(statement);
     expect(statement).toBeLessThan(call);

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { HUNG, storageUnavailable } from './errors.ts';
+import { withDeadline } from './in-time.ts';
 import { TYPES } from './session.ts';
-import { TIMEOUTS_MS, withDeadline } from './timeouts.ts';
+import { TIMEOUTS_MS } from './timeouts.ts';
 
 /** The configuration of every connection. The name of a host is resolved for each, so a new one follows a moved address. */
 export const connectionConfig = (url: string, connectTimeoutMs: number): pg.ClientConfig => ({

@@ -3,8 +3,8 @@ import type pg from 'pg';
 import type { Availability } from './availability.ts';
 import { connectionConfig, endClient, openClient } from './connection.ts';
 import { HUNG, toStorageError } from './errors.ts';
-import { inTime } from './in-time.ts';
-import { type Call, type Caller, type DatabaseLoad, forEachPurpose, Pool, type Purpose } from './pool.ts';
+import { type Caller, inTime } from './in-time.ts';
+import { type Call, type DatabaseLoad, forEachPurpose, Pool, type Purpose } from './pool.ts';
 import { ServerWatch } from './server-watch.ts';
 import { longSession, setSession } from './session.ts';
 import type { PreparedStatement, StatementValue } from './statement.ts';
@@ -71,7 +71,8 @@ export class Database {
   /**
    * Runs a statement in a transaction of its own.
    *
-   * @param caller whoever waits for more than this statement: it is not sent after the caller has given up
+   * @param caller whoever waits for more than this statement, as {@link inTime} gives it: the statement is not sent after the
+   *   caller has given up. @default one who waits for this statement alone
    * @throws StorageUnavailableError (as a rejection) within three seconds, or PostgreSQL's error for the statement
    */
   async run<Row extends object>(
@@ -94,7 +95,7 @@ export class Database {
    * @throws StorageUnavailableError (as a rejection) within three seconds, and what the work throws
    */
   inTime<Value>(work: (caller: Caller) => Promise<Value>): Promise<Value> {
-    return inTime(work, this.#timeouts.severalStatements);
+    return inTime(work, this.#timeouts.call);
   }
 
   /**
@@ -105,8 +106,9 @@ export class Database {
    */
   async lend<Value>(purpose: Purpose, work: Call<Value>['work'], caller?: Caller): Promise<Value> {
     const beganMs = performance.now();
+    const send = (each: Caller) => this.#send({ caller: each, purpose, work });
     try {
-      return await inTime((each) => this.#send({ caller: each, purpose, work }), this.#timeouts.call, caller);
+      return await (caller === undefined ? this.inTime(send) : send(caller));
     } finally {
       this.#durations?.[purpose].observe((performance.now() - beganMs) / 1_000);
     }

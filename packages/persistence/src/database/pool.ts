@@ -2,6 +2,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { connectionConfig, endClient } from './connection.ts';
 import { codeOf, endsConnection, isHung, SQLSTATE, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
+import type { Caller } from './in-time.ts';
 import { setSession, shortSession } from './session.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 
@@ -24,11 +25,6 @@ export const forEachPurpose = <Value>(valueFor: (purpose: Purpose) => Value): Re
 
 /** How many connections may be given up while PostgreSQL is still at work for them, as a share of all. */
 const GIVEN_UP_SHARE = 1 / 2;
-
-/** Somebody who waits for one statement or several, and may give up. */
-export interface Caller {
-  readonly isWaiting: boolean;
-}
 
 export interface Call<Value> {
   readonly caller: Caller;

@@ -31,10 +31,8 @@ export const TIMEOUTS_MS = {
   statement: 2_000,
   /** For a connection of a request, and for its session's settings. */
   connect: 2_000,
-  /** For the caller of a statement, with the wait for a connection: no request waits longer than 3 s. */
+  /** For the caller of one statement or several, with the waits for a connection: no request waits longer than 3 s. */
   call: 2_400,
-  /** For a call that may take several statements: likewise. */
-  severalStatements: 2_500,
   /** For this process between two statements of a transaction of long work. The session sets it: others wait for its locks. */
   idleInTransaction: 5_000,
   /** While the server is at its connection limit, only open connections are used for this time. */
@@ -50,7 +48,7 @@ export const TIMEOUTS_MS = {
 
 /** The times that differ between a server, whose requests must end in 3 s, and a command, which holds up no caller. */
 export type ResponseTimeouts = Readonly<
-  Record<'ping' | 'lock' | 'reconnect' | 'statement' | 'connect' | 'call' | 'severalStatements' | 'silence', number>
+  Record<'ping' | 'lock' | 'reconnect' | 'statement' | 'connect' | 'call' | 'silence', number>
 >;
 
 /**
@@ -66,15 +64,6 @@ export const responseTimeouts = (patienceMs: number | undefined): ResponseTimeou
         reconnect: patienceMs,
         statement: 2 * patienceMs,
         connect: patienceMs,
-        call: 5 * patienceMs, // the first call finds the server, checks its sessions, and connects
-        severalStatements: 6 * patienceMs,
+        call: 6 * patienceMs, // the first call finds the server, checks its sessions, connects, and may take several statements
         silence: Math.max(TIMEOUTS_MS.silence, 6 * patienceMs),
       };
-
-/** Waits for work, but no longer than a timeout. The work itself continues. @param late the error of the rejection */
-export const withDeadline = <Value>(work: Promise<Value>, timeoutMs: number, late: Error): Promise<Value> =>
-  new Promise((resolve, reject) => {
-    // After a pause of this process, timers run first, then sockets are read, then immediates run: a response that is there is used.
-    const timer = setTimeout(() => setImmediate(reject, late), timeoutMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
