@@ -144,6 +144,13 @@ test('the guide to versions names each operation that is not stable, and no othe
   expect(unstable).not.toEqual([]);
 });
 
+test('the guide to versions names the procedure of each operation of v2, and no other', () => {
+  const [, sentence = ''] = /^Over tRPC these are (.+)$/m.exec(readGuide('guides/versions.md')) ?? [];
+  const named = Array.from(sentence.matchAll(/`([\w.]+)`/g), ([, name]) => name);
+  const procedures = restRoutes.filter(({ apiVersion }) => apiVersion === 'v2').map(({ procedure }) => procedure);
+  expect(named.toSorted()).toEqual(procedures.toSorted());
+});
+
 test('the guide to versions says which operations v2 has none for', () => {
   const resourcesOf = (version: string) =>
     new Set(
@@ -177,7 +184,15 @@ test('the guide to versions names every field of an order, of v1 and of v2', () 
 describe('the guide to the preview of v2', () => {
   const markdown = readGuide('guides/v2-preview.md');
 
-  test('names every parameter of the document, and no other', () => {
+  test('begins with every operation, and no other', () => {
+    const [, listed = ''] = /```http\n([^`]+)```/.exec(markdown) ?? [];
+    const operations = restRoutes
+      .filter(({ apiVersion }) => apiVersion === 'v2')
+      .map(({ method, path }) => `${method} /v2${path}`);
+    expect(listed.trim().replaceAll(/ +/g, ' ').split('\n').toSorted()).toEqual(operations.toSorted());
+  });
+
+  test('names every parameter of the list of orders, and no other', () => {
     const { paths = {} } = openApiDocument({ version: 'v2', servers: [] });
     const parameters = (paths['/store/orders']?.get?.parameters ?? []) as readonly { readonly name: string }[];
     const named = Array.from(markdown.matchAll(/^\| `(\w+)` \|/gm), ([, name]) => name);
