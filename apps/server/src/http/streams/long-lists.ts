@@ -48,9 +48,10 @@ export class LongLists {
     whenClosed(reply, () => this.#openCount--);
   }
 
-  /** Responds with JSON in pieces. For HEAD no piece is requested. */
+  /** Responds with JSON in pieces. For HEAD no piece is requested, so that no length can be told. */
   async send(request: FastifyRequest, reply: FastifyReply, pieces: AsyncIterable<JsonPiece>): Promise<FastifyReply> {
-    if (request.method === 'HEAD') return reply.header('content-type', 'application/json').send();
+    // Fastify tells no length of a stream, and of nothing that it is 0, which is not that of GET.
+    if (request.method === 'HEAD') return reply.header('content-type', 'application/json').send(Readable.from([]));
     const { first, rest } = await this.#beginList(request, reply, pieces);
     // A text is written together with the headers, in one system call.
     if (first.isLast) return sendJson(reply, first.text);
