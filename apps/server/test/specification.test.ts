@@ -199,10 +199,11 @@ describe('States and transitions', () => {
 
 describe('Endpoints', () => {
   test.each(operations.map(({ operationId, method, path }) => [operationId, method.toUpperCase(), path] as const))(
-    '%s needs a key, and responds in JSON.',
+    '%s needs a key, and responds in JSON: 401 if the key is missing or invalid.',
     async (_, method, path) => {
-      const response = await app.fetch(`/v1${path.replaceAll(/\{\w+\}/g, '1')}`, { method, key: null });
-      await expectError(response, 'missing_api_key'); // in JSON
+      const url = `/v1${path.replaceAll(/\{\w+\}/g, '1')}`;
+      await expectError(await app.fetch(url, { method, key: null }), 'missing_api_key'); // in JSON
+      await expectError(await app.fetch(url, { method, key: 'invalid' }), 'invalid_api_key');
     },
   );
 
@@ -231,11 +232,6 @@ describe('Endpoints', () => {
       const all = (await listed()).length;
       expect(await (await app.fetch(`${ORDERS}?status=shipped&limit=1&page=2`)).json()).toHaveLength(all);
     });
-
-    test('401: the key is missing or invalid.', async () => {
-      await expectError(await app.fetch(ORDERS, { key: null }), 'missing_api_key');
-      await expectError(await list('invalid'), 'invalid_api_key');
-    });
   });
 
   describe('cancelOrder', () => {
@@ -253,11 +249,6 @@ describe('Endpoints', () => {
       expect((await cancel((await placeOrder(persistence)).id)).status).toBe(204);
       await expectError(await cancel((await placeOrder(persistence, 'ship')).id), 'order_already_shipped');
       await expectError(await cancel((await placeOrder(persistence, 'ship', 'complete')).id), 'order_already_shipped');
-    });
-
-    test('401: the key is missing or invalid.', async () => {
-      await expectError(await cancel(1n, null), 'missing_api_key');
-      await expectError(await cancel(1n, 'invalid'), 'invalid_api_key');
     });
 
     test('404: there is no such order.', async () => {
@@ -397,11 +388,20 @@ describe('Limits', () => {
       for (const value of Object.values(limitHeadersOf(response))) expect(value).toMatch(/^\d+$/);
     });
 
-    test('X-RateLimit-Limit is the limit in force, X-RateLimit-Remaining what is left of it.', async () => {
-      const { text: key } = await keyOf(planOf(3));
-      const remaining: unknown[] = [];
-      for (let sent = 0; sent < 4; sent++) remaining.push(limitHeadersOf(await list(key)));
-      expect(remaining).toMatchObject(['2', '1', '0', '0'].map((left) => ({ limit: '3', remaining: left })));
+    test('X-RateLimit-Limit is the limit in force, X-RateLimit-Remaining what is left of it, whatever the status.', async () => {
+      const { text: key } = await keyOf(planOf(4));
+      const seen: unknown[] = [];
+      for (const path of [ORDERS, '/v1/x', `${ORDERS}/1`, ORDERS, ORDERS]) {
+        const response = await app.fetch(path, { key });
+        seen.push([response.status, limitHeadersOf(response).limit, limitHeadersOf(response).remaining]);
+      }
+      expect(seen).toEqual([
+        [200, '4', '3'],
+        [404, '4', '2'],
+        [405, '4', '1'],
+        [200, '4', '0'],
+        [429, '4', '0'],
+      ]);
     });
 
     // Decided: the headers tell of the window with the least left; RateLimit and RateLimit-Policy tell of both.
@@ -450,15 +450,18 @@ describe('Limits', () => {
       expect(limitHeadersOf(await list(key))).toMatchObject({ limit: '300', remaining: '298' });
     });
 
-    test('Decided: a day is any 24 hours, not one of the calendar.', async () => {
+    test('Decided: a day is any 24 hours, not one of the calendar; the headers are those of the day if it is used up.', async () => {
       await using own = await startTestApp();
-      const { text: key } = await createKey(own.persistence, { plan: planOf(2, 2) });
-      const status = async () => (await own.fetch(ORDERS, { key })).status;
-      expect([await status(), await status(), await status()]).toEqual([200, 200, 429]);
+      const { text: key } = await createKey(own.persistence, { plan: planOf(60, 2) });
+      const look = () => own.fetch(ORDERS, { key });
+      expect([(await look()).status, (await look()).status]).toEqual([200, 200]);
+      const refused = await look();
+      expect([refused.status, limitHeadersOf(refused).limit]).toEqual([429, '2']);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(86_000);
       own.advanceLimiterClock(23 * 3_600_000);
-      expect(await status()).toBe(429);
+      expect((await look()).status).toBe(429);
       own.advanceLimiterClock(1.5 * 3_600_000);
-      expect(await status()).toBe(200);
+      expect((await look()).status).toBe(200);
     });
   });
 });

@@ -1,5 +1,3 @@
-import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
-import { openApiDocument } from '@petstore/api';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
@@ -27,7 +25,7 @@ interface DescribedContent {
   readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
 }
 
-interface DescribedApi {
+export interface DescribedApi {
   /** `/v1`, as the paths of its servers end. */
   readonly basePath: string;
   readonly operations: readonly DescribedOperation[];
@@ -127,6 +125,12 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'access-control-max-age',
 ]);
 
+/** What every response forbids: to store it, and to guess its type. */
+const ALWAYS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
+/** Of the length of a body, which a 204 may not have (RFC 9110 section 8.6). */
+const LENGTHS = ['content-length', 'transfer-encoding'];
+
 /** The link of an error to its page, the last of its links. No document describes it. */
 const HELP_LINK = /(?:^|, )<[^>]*>; rel="help"$/;
 
@@ -150,7 +154,7 @@ export class ResponseValidator {
 
   /** @returns what is wrong with a response, in words; empty where it conforms, or is outside of the documented API */
   check(exchanged: Exchanged): readonly string[] {
-    const path = exchanged.url.replace(/^https?:\/\/[^/]*/, '').replace(/[?#].*$/, '');
+    const path = exchanged.url.replace(/^https?:\/\/[^/]*/i, '').replace(/[?#].*$/, '');
     const api = this.#apis.find(({ basePath }) => path === basePath || path.startsWith(`${basePath}/`));
     if (api === undefined) return [];
     const below = path.slice(api.basePath.length);
@@ -163,13 +167,11 @@ export class ResponseValidator {
     const method = exchanged.method === 'HEAD' ? 'GET' : exchanged.method;
     const operation = onPath.find((candidate) => candidate.method === method);
     if (operation !== undefined) return this.#checkOperation(exchanged, operation);
-    if (method === 'OPTIONS' && exchanged.status === 204)
-      return this.#checkOptions(
-        exchanged,
-        onPath.map(({ responses }) => responses['default']),
-      );
+    const others = onPath.map(({ responses }) => responses['default']);
+    const isOptions = method === 'OPTIONS' && exchanged.status === 204;
+    if (isOptions) return [...checkAllow(exchanged, onPath), ...this.#checkOptions(exchanged, others)];
     if (exchanged.status < 400) return [`${exchanged.status} is no failure, and ${method} is not documented`];
-    return onPath.flatMap((other) => this.#checkOperation(exchanged, other));
+    return [...checkAllow(exchanged, onPath), ...onPath.flatMap((other) => this.#checkOperation(exchanged, other))];
   }
 
   /** Where there is no operation, there are only failures, with any of the codes, and preflights. */
@@ -241,6 +243,10 @@ export class ResponseValidator {
     const { link = '', ...others } = headers;
     const described = status < 400 ? link : link.replace(HELP_LINK, '');
     const wrong = status >= 400 && described === link ? ['an error has no link to its page'] : [];
+    for (const [name, value] of Object.entries(ALWAYS)) {
+      if (headers[name] !== value) wrong.push(`the header ${name} is not ${value}`);
+    }
+    if (status === 204 && LENGTHS.some((name) => name in headers)) wrong.push('a 204 says how long its body is');
     if (described.includes('rel="help"')) wrong.push('there is a link to help that is none of an error to its page');
     const fields: Readonly<Record<string, string>> = { ...others, ...(described !== '' && { link: described }) };
     const known = new Set(TRANSPORT_HEADERS);
@@ -298,6 +304,18 @@ function matches(template: string, path: string): boolean {
   );
 }
 
+/** Where a path does not support the method, it lists those that it does; a preflight has headers of its own. */
+function checkAllow(
+  { status, headers }: Exchanged,
+  onPath: readonly Pick<DescribedOperation, 'method'>[],
+): readonly string[] {
+  const { allow = '' } = headers;
+  if ((status !== 204 && status !== 405) || 'access-control-allow-methods' in headers) return [];
+  const supported = onPath.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const isRight = allow.split(', ').sort().join() === [...supported, 'OPTIONS'].sort().join();
+  return isRight ? [] : [`Allow is "${allow}", and the path has ${supported.join(', ')} and OPTIONS`];
+}
+
 /** @returns `undefined` where it cannot be decoded */
 function decode(segment: string): string | undefined {
   try {
@@ -310,83 +328,4 @@ function decode(segment: string): string | undefined {
 function codeOf({ body }: Exchanged): string {
   const { code } = JSON.parse(body ?? '{}');
   return String(code);
-}
-
-/** Longer bodies are not kept; their headers are checked all the same. */
-const KEPT_BODY_MAX_BYTES = 262_144;
-
-const VERSIONS = ['v1', 'v2'] as const;
-const APIS = VERSIONS.map((version) =>
-  describeApi(openApiDocument({ version, servers: [{ url: `http://x/${version}` }] })),
-);
-/** One for all servers, because it compiles the schemas. */
-const validator = new ResponseValidator(APIS);
-
-/**
- * Checks every response of a server against the documents, except for what the HTTP parser refuses, which the conformance
- * suite checks itself.
- *
- * @param keyMayEnd of {@link Exchanged}
- * @returns what was wrong so far; grows while the server runs
- */
-export function watchResponses(server: Server, keyMayEnd: boolean): readonly string[] {
-  const wrong: string[] = [];
-  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { method = '', url = '' } = request;
-    const record = recordResponse(response);
-    response.once('finish', () => {
-      const { status, headers, body } = record;
-      const own = method === 'HEAD' ? '' : body();
-      const findings = validator.check({ method, url, status, headers, body: own, keyMayEnd });
-      wrong.push(...findings.map((finding) => `${method} ${url}: ${status}: ${finding}`));
-    });
-  });
-  return wrong;
-}
-
-interface ResponseRecord {
-  status: number;
-  headers: Record<string, string>;
-  /** @returns `undefined` where it was too long */
-  body(): string | undefined;
-}
-
-/** Records what is written by the three methods that write responses. */
-function recordResponse(response: ServerResponse): ResponseRecord {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  const record: ResponseRecord = {
-    status: 0,
-    headers: {},
-    body: () => (length > KEPT_BODY_MAX_BYTES ? undefined : Buffer.concat(chunks).toString()),
-  };
-  const keep = (chunk: unknown, encoding: unknown) => {
-    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) return;
-    length += chunk.length;
-    if (length > KEPT_BODY_MAX_BYTES) chunks.length = 0;
-    else if (typeof chunk !== 'string') chunks.push(Buffer.from(chunk));
-    else chunks.push(Buffer.from(chunk, encoding as BufferEncoding)); // or a callback, which counts as no encoding
-  };
-  const { writeHead, write, end } = response;
-  // Called with the same arguments, whichever overload that is.
-  type Loose = (...args: unknown[]) => never;
-  Object.assign(response, {
-    writeHead(status: number, headers?: OutgoingHttpHeaders) {
-      record.status = status;
-      // Of a body that is sent in pieces Fastify sets the headers one by one, before.
-      for (const [name, value] of Object.entries({ ...response.getHeaders(), ...headers })) {
-        if (value !== undefined) record.headers[name] = String(value);
-      }
-      return writeHead.call(response, status, headers);
-    },
-    write(...args: unknown[]) {
-      keep(args[0], args[1]);
-      return (write as Loose).apply(response, args);
-    },
-    end(...args: unknown[]) {
-      keep(args[0], args[1]);
-      return (end as Loose).apply(response, args);
-    },
-  });
-  return record;
 }

@@ -24,7 +24,7 @@ import type { AppOptions } from '../../../src/http/app-options.ts';
 import { renderDocument } from '../../../src/http/render-document.ts';
 import { hideCredentials } from '../../../src/operations/hide-credentials.ts';
 import type { CutReason, HttpMetrics } from '../../../src/operations/metrics.ts';
-import { watchResponses } from '../../conformance/response-validator.ts';
+import { watchResponses } from '../../conformance/watch-responses.ts';
 import { createKey, createServerDatabase, KEYS } from '../../support/database.ts';
 
 /** In the future whenever the tests run. */
