@@ -52,6 +52,10 @@ async function get(query = '') {
   return { text: result.text, next: page.next, ids: page.orders.map(({ id }) => BigInt(id)) };
 }
 
+const LIMIT = 'limit: must be a whole number from 1 to 1000.';
+const STATUS = `status: must be one of ${ORDER_STATUSES.join(', ')}.`;
+const CURSOR = 'cursor: must be the `next` of a response of this operation with the same filters and order.';
+
 describe('over tRPC', () => {
   test('a page holds whole orders, and leads to the next one until there is none', async () => {
     const first = await list({ limit: 3 });
@@ -69,13 +73,9 @@ describe('over tRPC', () => {
   });
 
   test.each<[object, string]>([
-    [{ limit: 0 }, 'limit: must be a whole number from 1 to 1000.'],
-    [{ limit: 1.5 }, 'limit: must be a whole number from 1 to 1000.'],
-    [{ status: ['pending'] }, `status: must be one of ${ORDER_STATUSES.join(', ')}.`],
-    [{ status: 'sold' }, `status: must be one of ${ORDER_STATUSES.join(', ')}.`],
-    [{ order: 'random' }, 'order: must be asc or desc.'],
+    [{ limit: 1.5 }, LIMIT],
+    [{ status: ['pending'] }, STATUS],
     [{ petId: 2n ** 63n }, 'petId: must be a 64-bit integer'],
-    [{ cursor: 'x' }, 'cursor: must be the `next` of a response of this operation with the same filters and order.'],
     [{ page: 2 }, 'may only contain status, petId, order, limit, cursor.'],
   ])('%o is refused', async (input, message) => {
     const error = await list(input).catch(toApiError);
@@ -112,26 +112,26 @@ describe('over REST', () => {
     expect(page.orders.map(({ id }) => id)).toEqual(ids);
   });
 
-  test.each([
-    ['limit=1', ORDERS.map(({ id }) => id)],
-    ['limit=2&order=desc', ORDERS.map(({ id }) => id).toReversed()],
-    ['limit=1&petId=7&status=shipped', [2n, 3n]],
-  ])('?%s leads through all pages, no order comes twice', async (query, ids) => {
+  test('leads through all pages of a filter, no order comes twice', async () => {
+    const query = 'limit=1&petId=7&status=shipped';
     const seen: bigint[] = [];
     for (let next: string | null = ''; next !== null; ) {
       const page = await get(next === '' ? query : `${query}&cursor=${next}`);
       seen.push(...page.ids);
       next = page.next;
     }
-    expect(seen).toEqual(ids);
+    expect(seen).toEqual([2n, 3n]);
   });
 
   test.each([
-    ['limit=1001', 'limit: must be a whole number from 1 to 1000.'],
-    ['limit=many', 'limit: must be a whole number from 1 to 1000.'],
-    ['status=pending,shipped', `status: must be one of ${ORDER_STATUSES.join(', ')}.`],
+    ['limit=0', LIMIT],
+    ['limit=1001', LIMIT],
+    ['limit=many', LIMIT],
+    ['status=sold', STATUS],
+    ['status=pending,shipped', STATUS],
     ['status=pending&status=shipped', 'status: may be given only once.'],
     ['order=DESC', 'order: must be asc or desc.'],
+    ['cursor=x', CURSOR],
     ['petId=0x7', 'petId: must be a 64-bit integer'],
     ['complete=true', 'complete: unknown parameter.'],
     ['shipDateFrom=2026-12-01T00:00:00Z', 'shipDateFrom: unknown parameter.'],
@@ -150,7 +150,7 @@ describe('a cursor', () => {
     for (const others of ['', 'petId=8', 'petId=7&status=pending', 'petId=7&order=desc']) {
       await expect(get(`${others}&cursor=${cursor}`)).rejects.toMatchObject({
         errorCode: 'invalid_request',
-        message: 'cursor: must be the `next` of a response of this operation with the same filters and order.',
+        message: CURSOR,
       });
     }
     // How many orders a page holds is no filter.
@@ -281,7 +281,6 @@ describe('changes of orders to poll', () => {
   });
 
   const AFTER = 'after: must be the id of an event, or 0 for the beginning of the retained events.';
-  const LIMIT = 'limit: must be a whole number from 1 to 1000.';
   test.each<[string, string]>([
     ['after=', AFTER],
     ['after=-1', AFTER],
