@@ -34,15 +34,18 @@ beforeEach(() => {
 });
 
 describe('the PostgreSQL below a data folder', () => {
-  test('keeps its data over a restart, whatever characters the name of its folder has', async () => {
+  test('keeps its data over a restart, also in a copy of its folder, whatever characters the name has', async () => {
     const named = join(folder, '..', 'it\'s "quoted" $HOME `id` #1 50%25 a,b back\\slash größe ;&|');
     execFileSync('cp', ['-a', '--reflink=auto', inject('seed'), named]);
     {
       await using server = new Server(named);
       await query((await server.said()).url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     }
-    await using server = new Server(named);
-    expect(await query((await server.said()).url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+    execFileSync('cp', ['-a', named, folder]);
+    for (const path of [named, folder]) {
+      await using server = new Server(path);
+      expect(await query((await server.said()).url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
+    }
   });
 
   test('ends with its server, under whoever uses it', async () => {

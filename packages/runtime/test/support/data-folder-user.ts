@@ -52,7 +52,7 @@ export class Server implements AsyncDisposable {
   async said(): Promise<Said> {
     const { value } = await this.#lines.next();
     const said: Said = JSON.parse(String(value));
-    if (said.pid !== undefined) leftovers.push(said.pid);
+    if (said.pid !== undefined) endWithTest(said.pid);
     return said;
   }
 
@@ -94,6 +94,9 @@ export function isAlive(pid: number): boolean {
 /** Servers of the running test. */
 let leftovers: number[] = [];
 
+/** Ends a process with the test that runs, which fails if it is left. */
+export const endWithTest = (pid: number): void => void leftovers.push(pid);
+
 interface DataFolders {
   /** Does not exist yet. */
   readonly path: string;
@@ -114,7 +117,7 @@ export function useDataFolders(): DataFolders {
     const survivors = leftovers.filter(isAlive);
     for (const pid of survivors) process.kill(pid, 'SIGKILL');
     rmSync(join(path, '..'), { recursive: true, force: true, maxRetries: 5 });
-    expect(survivors, 'PostgreSQL that outlived its server').toEqual([]);
+    expect(survivors, 'servers that outlived their test').toEqual([]);
   });
   return {
     get path() {
@@ -128,7 +131,7 @@ export function useDataFolders(): DataFolders {
 export function spawnSleep(user: { uid?: number; gid?: number } = {}): ChildProcess & AsyncDisposable {
   const identity = process.getuid?.() === 0 ? { uid: user.uid, gid: user.gid } : {};
   const child = spawn('sleep', ['60'], { stdio: 'ignore', ...identity });
-  leftovers.push(child.pid ?? 0);
+  endWithTest(child.pid ?? 0);
   return Object.assign(child, {
     async [Symbol.asyncDispose]() {
       const exit = once(child, 'exit');
