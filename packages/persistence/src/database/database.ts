@@ -123,7 +123,7 @@ export class Database {
   async withLongSession<Value>(
     work: (client: pg.Client, timeouts: ResponseTimeouts) => Promise<Value>,
   ): Promise<Value> {
-    if (this.#needsCheck) await this.#watch.check();
+    if (this.#watch.seen === undefined) await this.#watch.check();
     this.#assertUsable();
     const client = await openClient(connectionConfig(this.#options.databaseUrl, this.#timeouts.connect));
     let isLost = false;
@@ -154,18 +154,12 @@ export class Database {
   /** Makes attempts, on the present pool or the one that replaces it while the call waits, until one was sent. */
   async #send<Value>(call: Call<Value>): Promise<Value> {
     for (;;) {
-      if (this.#needsCheck) await this.#watch.check();
+      if (this.#watch.seen === undefined) await this.#watch.check();
       this.#assertUsable();
       const outcome = await this.#pool.attempt(call);
       if (typeof outcome !== 'string') return outcome.value;
       if (outcome === 'retry') await sleep(TIMEOUTS_MS.connectionLimitPause);
     }
-  }
-
-  /** Whether calls check first: the first one of all does, and those while connections are refused, which happens at once. */
-  get #needsCheck(): boolean {
-    const state = this.#watch.seen?.state;
-    return state === undefined || state === 'unavailable';
   }
 
   /** @throws StorageUnavailableError at once while PostgreSQL is known not to be usable */

@@ -26,7 +26,6 @@ export class ServerWatch {
   #keepsSessions = false;
   #checking: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #checkedAtMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   /** @param renewPool called when the connections of callers must be opened anew */
@@ -45,17 +44,12 @@ export class ServerWatch {
     this.#observers.push(observer);
   }
 
-  /**
-   * Checks now, and from the first time on periodically; concurrent calls share one check. While PostgreSQL is unavailable, a
-   * check that has just ended is not repeated.
-   */
+  /** Checks now, and from the first time on periodically; concurrent calls share one check. */
   async check(): Promise<void> {
-    const pauseEndsMs = this.#checkedAtMs + TIMEOUTS_MS.reconnectPause;
-    if (this.#isClosed || (this.#seen?.state === 'unavailable' && performance.now() < pauseEndsMs)) return;
+    if (this.#isClosed) return;
     this.#timer ??= setInterval(() => void this.check(), TIMEOUTS_MS.watchInterval).unref();
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
-      this.#checkedAtMs = performance.now();
     });
     await this.#checking;
   }

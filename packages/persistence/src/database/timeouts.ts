@@ -8,8 +8,6 @@ export const TIMEOUTS_MS = {
   lockedOrderPause: 25,
   /** Until a caller tries again to get a connection, after the server was at its connection limit. */
   connectionLimitPause: 50,
-  /** While PostgreSQL is unavailable, nobody connects more often: a server that starts is not kept busy with logins. */
-  reconnectPause: 100,
   /** Between two checks of the watch. With `ping` and `reconnect`, a server that stops answering is known to be hung after 2.5 s. */
   watchInterval: 400,
   /** For a response on the watch's connection. If the open one gives none, the watch connects anew. */
