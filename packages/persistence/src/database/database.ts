@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Availability } from './availability.ts';
 import { connectionConfig, endClient, openClient } from './connection.ts';
@@ -20,7 +19,7 @@ export interface DatabaseOptions {
    * caller. @default the times of requests, which all fail within three seconds
    */
   readonly patienceMs?: number | undefined;
-  /** Called once for each pool for which the server has too little room. */
+  /** Called once if the server's connection limit is lower. */
   readonly onFewConnections?: () => void;
   /** Returns the observer of how long the statements of a purpose take, with the wait for a connection, even if they fail. */
   readonly durationsOf?: (purpose: Purpose) => DurationObserver;
@@ -37,16 +36,20 @@ export class Database {
   readonly #timeouts: ResponseTimeouts;
   readonly #watch: ServerWatch;
   readonly #durations: Readonly<Record<Purpose, DurationObserver>> | undefined;
-  /** The present pool, and those before it until they have ended. */
-  readonly #pools = new Set<Pool>();
-  #pool: Pool;
+  readonly #pool: Pool;
 
   constructor(options: DatabaseOptions) {
     this.#options = options;
     this.#timeouts = responseTimeouts(options.patienceMs);
     this.#durations = options.durationsOf && forEachPurpose(options.durationsOf);
-    this.#watch = new ServerWatch(options.databaseUrl, this.#timeouts, () => this.#renewPool());
-    this.#pool = this.#createPool();
+    this.#watch = new ServerWatch(options.databaseUrl, this.#timeouts, () => this.#pool.renew());
+    this.#pool = new Pool({
+      url: options.databaseUrl,
+      size: options.connections ?? 16,
+      timeouts: this.#timeouts,
+      onFewConnections: options.onFewConnections,
+      onDoubt: () => void this.#watch.doubt(),
+    });
   }
 
   load(): DatabaseLoad {
@@ -106,7 +109,11 @@ export class Database {
    */
   async lend<Value>(purpose: Purpose, work: Call<Value>['work'], caller?: Caller): Promise<Value> {
     const beganMs = performance.now();
-    const send = (each: Caller) => this.#send({ caller: each, purpose, work });
+    const send = async (each: Caller) => {
+      if (this.#watch.seen === undefined) await this.#watch.check();
+      this.#assertUsable();
+      return this.#pool.lend({ caller: each, purpose, work });
+    };
     try {
       return await (caller === undefined ? this.inTime(send) : send(caller));
     } finally {
@@ -148,46 +155,12 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#watch.close(), ...[...this.#pools].map((pool) => pool.cut())]);
-  }
-
-  /** Makes attempts, on the present pool or the one that replaces it while the call waits, until one was sent. */
-  async #send<Value>(call: Call<Value>): Promise<Value> {
-    for (;;) {
-      if (this.#watch.seen === undefined) await this.#watch.check();
-      this.#assertUsable();
-      const outcome = await this.#pool.attempt(call);
-      if (typeof outcome !== 'string') return outcome.value;
-      if (outcome === 'retry') await sleep(TIMEOUTS_MS.connectionLimitPause);
-    }
+    await Promise.all([this.#watch.close(), this.#pool.close()]);
   }
 
   /** @throws StorageUnavailableError at once while PostgreSQL is known not to be usable */
   #assertUsable(): void {
     const failure = this.#watch.seen?.failure;
     if (failure !== undefined) throw failure;
-  }
-
-  /** Statements in progress use no connection of the new pool: if they hang, no other statement does. */
-  #renewPool(): void {
-    const former = this.#pool;
-    this.#pool = this.#createPool();
-    void former.end().finally(() => this.#pools.delete(former));
-  }
-
-  #createPool(): Pool {
-    const pool = new Pool({
-      url: this.#options.databaseUrl,
-      size: this.#options.connections ?? 16,
-      timeouts: this.#timeouts,
-      onFewConnections: this.#options.onFewConnections,
-      onUnreachable: () => void this.#watch.doubt(),
-      onReadOnly: () => {
-        this.#renewPool();
-        void this.#watch.check();
-      },
-    });
-    this.#pools.add(pool);
-    return pool;
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { connectionConfig, endClient } from './connection.ts';
@@ -32,11 +33,8 @@ export interface Call<Value> {
   readonly work: (client: pg.ClientBase, caller: Caller) => Promise<Value>;
 }
 
-/**
- * What an attempt came to. `retry`: there is no connection at the moment, because the server is at its connection limit.
- * `gone`: the pool has ended, and another one takes its place. Nothing was sent with either.
- */
-export type Outcome<Value> = { readonly value: Value } | 'retry' | 'gone';
+/** What an attempt came to. `retry`: nothing was sent, because the server is at its connection limit. */
+type Outcome<Value> = { readonly value: Value } | 'retry';
 
 /** The present load of the connections for requests. */
 export interface DatabaseLoad {
@@ -52,16 +50,13 @@ export interface PoolOptions {
   readonly timeouts: ResponseTimeouts;
   /** Called once if the server's connection limit is lower. */
   readonly onFewConnections: (() => void) | undefined;
-  /** Called if a connection cannot be opened, and there is no other. */
-  readonly onUnreachable: () => void;
-  /** Called if the server of a connection takes no writes any more. */
-  readonly onReadOnly: () => void;
+  /** Called if the server may be unusable: it opens no connection and there is no other, or it takes no writes any more. */
+  readonly onDoubt: () => void;
 }
 
 /** Connections to one server, opened when they are needed and kept for a while, for a number of calls of each purpose. */
 export class Pool {
   readonly #options: PoolOptions;
-  readonly #pool: pg.Pool;
   /** The clients whose connection is not lost. */
   readonly #clients = new Set<pg.ClientBase>();
   /** Admits as many calls as there may be connections: fewer while the server is at its connection limit. */
@@ -71,22 +66,15 @@ export class Pool {
   readonly #givenUp = new Set<pg.ClientBase>();
   readonly #givenUpMax: number;
   #hasFewConnections = false;
-  #ended: Promise<void> | undefined;
+  #pool: pg.Pool;
 
   constructor(options: PoolOptions) {
-    const { url, size, timeouts } = options;
+    const { size } = options;
     this.#options = options;
     this.#givenUpMax = Math.ceil(size * GIVEN_UP_SHARE);
-    const limit = (concurrency: number) => pLimit({ concurrency, rejectOnClear: true });
-    this.#connections = limit(size);
-    this.#purposes = forEachPurpose((each) => limit(Math.max(1, Math.floor(size * SHARES[each]))));
-    this.#pool = new pg.Pool({
-      ...connectionConfig(url, timeouts.connect),
-      max: size + this.#givenUpMax,
-      query_timeout: timeouts.silence,
-      onConnect: (client) => this.#prepare(client),
-    });
-    this.#pool.on('error', () => {}); // the pool has dropped the connection
+    this.#connections = pLimit(size);
+    this.#purposes = forEachPurpose((each) => pLimit(Math.max(1, Math.floor(size * SHARES[each]))));
+    this.#pool = this.#open();
   }
 
   get load(): DatabaseLoad {
@@ -97,30 +85,42 @@ export class Pool {
     return { openConnections: this.#clients.size, statementsInFlight };
   }
 
-  /** @throws StorageUnavailableError, or PostgreSQL's error for the statement */
-  async attempt<Value>(call: Call<Value>): Promise<Outcome<Value>> {
-    try {
-      return await this.#purposes[call.purpose](() => this.#connections(() => this.#send(call)));
-    } catch (error) {
-      if (this.#ended !== undefined && wasCleared(error)) return 'gone';
-      throw error;
+  /** @throws StorageUnavailableError, and what the work throws */
+  async lend<Value>(call: Call<Value>): Promise<Value> {
+    for (;;) {
+      const outcome = await this.#purposes[call.purpose](() => this.#connections(() => this.#attempt(call)));
+      if (outcome !== 'retry') return outcome.value;
+      await sleep(TIMEOUTS_MS.connectionLimitPause);
     }
   }
 
   /**
-   * Sends nothing more: calls that wait for a connection learn at once that the pool is gone, even if its connections hang.
-   * Resolves when all connections have ended.
+   * Replaces all connections, and resolves the host's name anew. Calls that wait get the new ones. Those in progress fail:
+   * they may be stuck, or with a server that has lost its address to another.
    */
-  end(): Promise<void> {
-    this.#ended ??= this.#pool.end(); // each connection ends after its statement
-    for (const queue of [this.#connections, ...Object.values(this.#purposes)]) queue.clearQueue();
-    return this.#ended;
+  renew(): void {
+    void this.close();
+    this.#pool = this.#open();
   }
 
   /** Ends all connections now. Nobody waits for one that is still being opened. */
-  async cut(): Promise<void> {
-    void this.end();
-    await Promise.all([...this.#clients].map((client) => endClient(client as pg.Client))); // the pool makes clients
+  async close(): Promise<void> {
+    const clients = [...this.#clients];
+    this.#clients.clear();
+    this.#givenUp.clear();
+    if (!this.#pool.ending) void this.#pool.end();
+    await Promise.all(clients.map((client) => endClient(client as pg.Client))); // the pool makes clients
+  }
+
+  #open(): pg.Pool {
+    const { url, size, timeouts } = this.#options;
+    const pool = new pg.Pool({
+      ...connectionConfig(url, timeouts.connect),
+      max: size + this.#givenUpMax,
+      query_timeout: timeouts.silence,
+      onConnect: (client) => this.#prepare(client),
+    });
+    return pool.on('error', () => {}); // the pool has dropped the connection
   }
 
   /** The pool removes its own listener from a client in use; an error without a listener would end the process. */
@@ -130,10 +130,10 @@ export class Pool {
     await setSession(client, shortSession, this.#options.timeouts);
   }
 
-  async #send<Value>({ caller, work }: Call<Value>): Promise<Outcome<Value>> {
+  async #attempt<Value>({ caller, work }: Call<Value>): Promise<Outcome<Value>> {
     if (!caller.isWaiting) throw TOO_LATE;
     const client = await this.#checkOut();
-    if (typeof client === 'string') return client;
+    if (client === 'retry') return client;
     if (!caller.isWaiting) {
       client.release();
       throw TOO_LATE;
@@ -143,10 +143,15 @@ export class Pool {
       client.release();
       return { value };
     } catch (error) {
-      if (isHung(error) && this.#clients.has(client) && this.#ended === undefined) await this.#giveUp(client);
+      const isLost = !this.#clients.has(client);
+      const isSilent = !isLost && isHung(error);
+      if (isSilent) await this.#giveUp(client);
       else client.release(endsConnection(error));
-      if (codeOf(error) === SQLSTATE.readOnly && this.#ended === undefined) this.#options.onReadOnly();
-      throw toStorageError(error, !this.#clients.has(client));
+      if (codeOf(error) === SQLSTATE.readOnly && !isLost) {
+        this.renew();
+        this.#options.onDoubt();
+      }
+      throw toStorageError(error, isLost || isSilent);
     }
   }
 
@@ -166,17 +171,16 @@ export class Pool {
     else await settled;
   }
 
-  async #checkOut(): Promise<pg.PoolClient | 'retry' | 'gone'> {
+  async #checkOut(): Promise<pg.PoolClient | 'retry'> {
     try {
       return await this.#pool.connect();
     } catch (error) {
-      if (this.#ended !== undefined) return 'gone';
       const count = this.#pool.totalCount - this.#givenUp.size; // with those that are being opened, which may be refused as well
       if (count > 0 && codeOf(error) === SQLSTATE.tooManyConnections) {
         this.#useOpenConnections(count);
         return 'retry';
       }
-      if (count === 0) this.#options.onUnreachable();
+      if (count === 0) this.#options.onDoubt();
       throw storageUnavailable(error);
     }
   }
@@ -192,6 +196,3 @@ export class Pool {
     this.#hasFewConnections = true;
   }
 }
-
-/** Whether p-limit has taken a call out of its queue, before anything was done for it. */
-const wasCleared = (error: unknown): boolean => error instanceof DOMException && error.name === 'AbortError';
