@@ -32,7 +32,7 @@ export interface Persistence extends AsyncDisposable {
   load(): DatabaseLoad;
   /** @throws StorageUnavailableError with the reason why PostgreSQL cannot be used */
   ping(): Promise<void>;
-  /** @param observer called after each check of PostgreSQL: about every half second, and at each ping */
+  /** @param observer called after each check of PostgreSQL: about every half second, and at each ping; must not throw */
   observe(observer: (seen: Availability) => void): void;
   close(): Promise<void>;
 }

@@ -210,23 +210,6 @@ test('while PostgreSQL is unavailable, requests open no connection, and the watc
   expect(connectCount).toBeLessThanOrEqual(1 + (performance.now() - beganMs) / 390);
 });
 
-test('an observer that throws is a defect, and no outage', async () => {
-  const warnings: string[] = [];
-  const onWarning = ({ message }: Error) => warnings.push(message);
-  process.on('warning', onWarning);
-  await using persistence = openNarrow();
-  const states: string[] = [];
-  persistence.observe(() => {
-    throw new Error('a defect of an observer');
-  });
-  persistence.observe(({ state }) => states.push(state));
-  await persistence.ping();
-  expect(await persistence.orders.findOrder(SOME_ID)).toBeUndefined();
-  await vi.waitFor(() => expect(warnings).toContain('a defect of an observer'));
-  process.off('warning', onWarning);
-  expect(new Set(states)).toEqual(new Set(['up']));
-});
-
 /** Longer than any test: a statement that waits for {@link lockPets} gets no response. */
 const LOCKED_MS = 60_000;
 

@@ -66,7 +66,7 @@ export class Database {
     this.#assertUsable();
   }
 
-  /** @param observer called after each check of PostgreSQL */
+  /** @param observer called after each check of PostgreSQL; must not throw */
   observe(observer: (seen: Availability) => void): void {
     this.#watch.observe(observer);
   }

@@ -39,7 +39,7 @@ export class ServerWatch {
     return this.#isClosed ? CLOSED : this.#seen;
   }
 
-  /** @param observer called after each check */
+  /** @param observer called after each check; must not throw */
   observe(observer: (seen: Availability) => void): void {
     this.#observers.push(observer);
   }
@@ -73,13 +73,7 @@ export class ServerWatch {
     const { now, isPoolRenewed } = next(this.#seen, observation);
     this.#seen = now;
     if (isPoolRenewed) this.#renewPool();
-    for (const observer of this.#observers) {
-      try {
-        observer(now);
-      } catch (error) {
-        process.emitWarning(error instanceof Error ? error : String(error)); // a defect of ours, and no outage
-      }
-    }
+    for (const observer of this.#observers) observer(now);
   }
 
   async #ping(): Promise<Observation['open']> {
