@@ -14,7 +14,7 @@ export const SQLSTATE = {
 } as const;
 
 /**
- * What an error means by its SQLSTATE, or by its class, which is the first two characters. `unavailable`: PostgreSQL cannot
+ * What an error means by its SQLSTATE, or else by how that begins: its class is two characters. `unavailable`: PostgreSQL cannot
  * work at the moment, so the caller gets 503. `lost`: likewise, and the connection must not be used again, because the server
  * has ended it or it has lost its prepared statements. Any other error is a defect of ours.
  */
@@ -32,15 +32,11 @@ const MEANINGS: Readonly<Record<string, 'unavailable' | 'lost'>> = {
   '53': 'unavailable', // resources
   [SQLSTATE.lockNotAvailable]: 'unavailable',
   '57': 'unavailable', // an operator, or a timeout
-  '57P01': 'lost', // the server shuts down
-  '57P02': 'lost', // it has crashed
-  '57P03': 'lost', // it starts up or shuts down
-  '57P04': 'lost', // the database was dropped
-  '57P05': 'lost', // idle for too long
+  '57P': 'lost', // the server shuts down, starts, has crashed or dropped the database, or the session was idle for too long
   '58': 'unavailable', // the system
 };
 
-const meaningOf = (code: string) => MEANINGS[code] ?? MEANINGS[code.slice(0, 2)];
+const meaningOf = (code: string) => MEANINGS[code] ?? MEANINGS[code.slice(0, 3)] ?? MEANINGS[code.slice(0, 2)];
 
 /** Whether a connection must not be used again after an error. Only an error that PostgreSQL reports can leave it intact. */
 export function endsConnection(error: unknown): boolean {
