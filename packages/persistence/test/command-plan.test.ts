@@ -1,7 +1,7 @@
 import { petId } from '@petstore/domain';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { setSession, shortSession } from '../src/database/session.ts';
+import { setSession, shortSession } from '../src/database/connection.ts';
 import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
 import { APPLY_COMMANDS } from '../src/orders/apply-commands.ts';
 import { importOrders, pendingOrder, shippedOrder, useTestStore } from './support.ts';

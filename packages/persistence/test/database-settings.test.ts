@@ -4,7 +4,7 @@ import { petId, SERVICE_ORIGIN } from '@petstore/domain';
 import { startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { longSession, setSession } from '../src/database/session.ts';
+import { longSession, setSession } from '../src/database/connection.ts';
 import { responseTimeouts } from '../src/database/timeouts.ts';
 import { openPersistence } from '../src/index.ts';
 import { toRfc3339 } from '../src/time-text.ts';

@@ -18,8 +18,8 @@ import {
 import fc from 'fast-check';
 import pg from 'pg';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { setSession, shortSession } from '../src/database/connection.ts';
 import type { Database } from '../src/database/database.ts';
-import { setSession, shortSession } from '../src/database/session.ts';
 import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
 import { findOrders } from '../src/orders/find-orders.ts';
 import {

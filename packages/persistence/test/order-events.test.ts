@@ -11,7 +11,7 @@ import {
 } from '@petstore/domain';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { setSession, shortSession } from '../src/database/session.ts';
+import { setSession, shortSession } from '../src/database/connection.ts';
 import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
 import { DELETE_EVENTS, DELETE_LATE_EVENTS } from '../src/delete-expired.ts';
 import { openPersistence, type Persistence } from '../src/index.ts';

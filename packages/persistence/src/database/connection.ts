@@ -1,8 +1,19 @@
 import pg from 'pg';
+import { toRfc3339 } from '../time-text.ts';
 import { HUNG, storageUnavailable } from './errors.ts';
 import { withDeadline } from './in-time.ts';
-import { TYPES } from './session.ts';
-import { TIMEOUTS_MS } from './timeouts.ts';
+import { type ResponseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
+
+/** pg reads an `int8` as a text, and a time in another style than ISO as null, without an error. */
+const PARSERS = new Map<number, (text: string) => unknown>([
+  [pg.types.builtins.INT8, BigInt],
+  [pg.types.builtins.TIMESTAMPTZ, (text) => new Date(toRfc3339(text))],
+]);
+
+/** How the values of rows are read, by all but MikroORM. */
+const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number) => PARSERS.get(oid) ?? pg.types.getTypeParser(oid, 'text'),
+};
 
 /** The configuration of every connection. The name of a host is resolved for each, so a new one follows a moved address. */
 export const connectionConfig = (url: string, connectTimeoutMs: number): pg.ClientConfig => ({
@@ -33,4 +44,64 @@ export async function openClient(config: pg.ClientConfig): Promise<pg.Client> {
 /** Ends a connection. Resolves when it has ended, or when it is left to a server that hangs. */
 export async function endClient(client: pg.Client): Promise<void> {
   await withDeadline(client.end(), TIMEOUTS_MS.end, HUNG).catch(() => {});
+}
+
+/** Settings of a session by name, as in postgresql.conf, for a server's or a command's times. */
+type SettingsOf = (timeouts: ResponseTimeouts) => Readonly<Record<string, string>>;
+
+/**
+ * The settings of every session, whatever the role's own settings are: times are parsed from their text, and the
+ * conditional updates rely on READ COMMITTED. A transaction whose process stands still between two statements ends, and so
+ * does the session of a machine that is gone: others wait for their locks. Over a socket, PostgreSQL ignores `tcp_*`.
+ */
+const everySession: SettingsOf = ({ silence }) => ({
+  TimeZone: 'UTC',
+  DateStyle: 'ISO',
+  default_transaction_isolation: 'read committed',
+  idle_in_transaction_session_timeout: String(TIMEOUTS_MS.idleInTransaction),
+  tcp_keepalives_idle: String(TIMEOUTS_MS.keepAlive / 1_000),
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: String(silence),
+});
+
+/** PostgreSQL has this setting from version 17 on. */
+const NO_TRANSACTION_TIMEOUT = `
+  select set_config('transaction_timeout', '0', false) where current_setting('transaction_timeout', true) is not null`;
+
+/** Statements may take any time, but the session ends with a process that stands still between them: it may hold a lock. */
+export const longSession: SettingsOf = ({ silence }) => ({
+  statement_timeout: '0',
+  lock_timeout: '0',
+  idle_session_timeout: String(silence),
+});
+
+/**
+ * Sessions of short statements. Plans must not depend on the size of a table when they were made, so each is the generic
+ * plan, which uses an index. A statement ends before its caller gives up, and its wait for a lock before that.
+ */
+export const shortSession: SettingsOf = ({ statement, lock }) => ({
+  statement_timeout: String(statement),
+  lock_timeout: String(lock),
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  jit: 'off',
+  max_parallel_workers_per_gather: '0',
+});
+
+/**
+ * Sets the session settings that the statements rely on. It uses statements, not options of the connection's start: some
+ * poolers refuse those, and others drop them silently. All are sent at once, because servers may be far away.
+ *
+ * @throws StorageUnavailableError after the time for a connection
+ */
+export async function setSession(
+  client: pg.ClientBase,
+  settingsOf: SettingsOf,
+  timeouts: ResponseTimeouts,
+): Promise<void> {
+  const all = Object.entries({ ...everySession(timeouts), ...settingsOf(timeouts) });
+  const statements = all.map(([name, value]) => `set ${name} = ${pg.escapeLiteral(value)}`);
+  await withDeadline(client.query([...statements, NO_TRANSACTION_TIMEOUT].join('; ')), timeouts.connect, HUNG);
 }

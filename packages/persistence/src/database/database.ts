@@ -1,11 +1,10 @@
 import type pg from 'pg';
 import type { Availability } from './availability.ts';
-import { connectionConfig, endClient, openClient } from './connection.ts';
+import { connectionConfig, endClient, longSession, openClient, setSession } from './connection.ts';
 import { HUNG, toStorageError } from './errors.ts';
 import { type Caller, inTime } from './in-time.ts';
 import { type Call, type DatabaseLoad, forEachPurpose, Pool, type Purpose } from './pool.ts';
 import { ServerWatch } from './server-watch.ts';
-import { longSession, setSession } from './session.ts';
 import type { PreparedStatement, StatementValue } from './statement.ts';
 import { type ResponseTimeouts, responseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 

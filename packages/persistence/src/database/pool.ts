@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
-import { connectionConfig, endClient } from './connection.ts';
+import { connectionConfig, endClient, setSession, shortSession } from './connection.ts';
 import { codeOf, endsConnection, isHung, SQLSTATE, storageUnavailable, TOO_LATE, toStorageError } from './errors.ts';
 import type { Caller } from './in-time.ts';
-import { setSession, shortSession } from './session.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 
 /**
