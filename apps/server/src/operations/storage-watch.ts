@@ -4,7 +4,7 @@ import type { Availability, Persistence } from '@petstore/persistence';
 import type { Logger } from 'pino';
 
 /** `read-only`: it responds, but takes no writes, so it is not used. */
-export type StorageState = 'up' | 'read-only' | 'unavailable';
+export type StorageState = Availability['state'];
 
 export interface StorageSeen {
   readonly state: StorageState;
@@ -85,8 +85,8 @@ export class StorageWatch {
   #observe(seen: Availability): void {
     if (this.#isStopped) return;
     this.#seen = seen;
-    if (seen.failure !== undefined) {
-      this.#become(seen.state === 'read-only' ? 'read-only' : 'unavailable', seen.failure);
+    if (seen.state !== 'up') {
+      this.#become(seen.state, seen.failure);
     } else if (this.isAvailable) {
       this.#become('up');
     } else {
@@ -99,7 +99,7 @@ export class StorageWatch {
   async #prepare(): Promise<void> {
     try {
       await this.#options.prepare();
-      if (this.#seen?.failure === undefined) this.#become('up');
+      if (this.#seen?.state === 'up') this.#become('up');
     } catch (error) {
       // The schema is prepared again after the next check that reaches PostgreSQL.
       if (error instanceof StorageUnavailableError) return this.#become('unavailable', error);

@@ -1,10 +1,10 @@
 import type { StorageUnavailableError } from '@petstore/domain';
 import { codeOf, HUNG, isHung, READ_ONLY, SQLSTATE, storageUnavailable } from './errors.ts';
 
-/** `hung`: connections are accepted or stay open, but no response comes. `read-only`: a standby, or a server made so. */
+/** `read-only`: a standby, or a server made so. `unavailable`: away, or {@link HUNG}. */
 export type Availability =
   | { readonly state: 'up'; readonly failure: undefined }
-  | { readonly state: 'read-only' | 'hung' | 'unavailable'; readonly failure: StorageUnavailableError };
+  | { readonly state: 'read-only' | 'unavailable'; readonly failure: StorageUnavailableError };
 
 /** What the watch has found out, by the connection that it has open, and by a new one unless that takes writes. */
 export type Observation =
@@ -46,9 +46,8 @@ function withoutWrites(
 ): Availability {
   if (anew === 'read-only') return { state: 'read-only', failure: READ_ONLY };
   const { failure } = anew;
-  if (isHung(failure)) return { state: 'hung', failure: HUNG };
   // A server without room for another connection is alive, and continues with the open ones of the callers.
   const isFull = codeOf(failure) === SQLSTATE.tooManyConnections;
   if (isFull && before?.state === 'up' && open !== 'doubted') return before;
-  return { state: 'unavailable', failure: storageUnavailable(failure) };
+  return { state: 'unavailable', failure: isHung(failure) ? HUNG : storageUnavailable(failure) };
 }

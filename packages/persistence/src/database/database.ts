@@ -139,7 +139,7 @@ export class Database {
     let hungMs = 0;
     const silence = Promise.withResolvers<never>();
     const timer = setInterval(() => {
-      hungMs = this.#watch.seen?.state === 'hung' ? hungMs + TIMEOUTS_MS.watchInterval : 0;
+      hungMs = this.#watch.seen?.failure === HUNG ? hungMs + TIMEOUTS_MS.watchInterval : 0;
       if (hungMs > this.#timeouts.silence) silence.reject(HUNG);
     }, TIMEOUTS_MS.watchInterval);
     try {
