@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { connectionConfig, endClient, setSession, shortSession } from './connection.ts';
@@ -32,7 +31,7 @@ export interface Call<Value> {
   readonly work: (client: pg.ClientBase, caller: Caller) => Promise<Value>;
 }
 
-/** What an attempt came to. `retry`: nothing was sent, because the server is at its connection limit. */
+/** What an attempt came to. `retry`: nothing was sent, because the server is at its connection limit; wait for an open one. */
 type Outcome<Value> = { readonly value: Value } | 'retry';
 
 /** The present load of the connections for requests. */
@@ -84,12 +83,15 @@ export class Pool {
     return { openConnections: this.#clients.size, statementsInFlight };
   }
 
-  /** @throws StorageUnavailableError, and what the work throws */
+  /**
+   * Lends a connection for work, for which the call waits in the queues of its purpose and of all.
+   *
+   * @throws StorageUnavailableError, and what the work throws
+   */
   async lend<Value>(call: Call<Value>): Promise<Value> {
     for (;;) {
       const outcome = await this.#purposes[call.purpose](() => this.#connections(() => this.#attempt(call)));
       if (outcome !== 'retry') return outcome.value;
-      await sleep(TIMEOUTS_MS.connectionLimitPause);
     }
   }
 

@@ -6,8 +6,6 @@
 export const TIMEOUTS_MS = {
   /** The longest pause before a command tries a locked order again. It is random, so waiting commands spread out. */
   lockedOrderPause: 25,
-  /** Until a caller tries again to get a connection, after the server was at its connection limit. */
-  connectionLimitPause: 50,
   /** Between two checks of the watch. With `ping` and `reconnect`, a server that stops answering is known to be hung after 2.5 s. */
   watchInterval: 400,
   /** For a response on the watch's connection. If the open one gives none, the watch connects anew. */
