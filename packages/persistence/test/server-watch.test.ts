@@ -45,9 +45,11 @@ const TABLE: readonly Row[] = [
   ['up', 'lost', 'refused', 'unavailable', 'as it is'],
   ['up', 'lost', 'silent', 'hung', 'as it is'],
   ['up', 'lost', 'unreachable', 'hung', 'as it is'],
-  // A server without room is alive, unless callers get no connection.
+  // A server without room is alive, unless callers get no connection, or it takes no writes.
   ['up', 'lost', 'no room', 'up', 'as it is'],
   ['up', 'doubted', 'no room', 'unavailable', 'as it is'],
+  ['up', 'read-only', 'no room', 'unavailable', 'as it is'],
+  ['up', 'doubted', 'read-only', 'read-only', 'as it is'],
   ['up', 'doubted', 'no login', 'unavailable', 'as it is'],
   // A standby that was promoted.
   ['read-only', 'takes writes', 'not opened', 'up', 'anew'],

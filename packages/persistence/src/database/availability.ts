@@ -10,7 +10,7 @@ export type Availability =
 export type Observation =
   | { readonly open: 'takes writes' }
   | {
-      /** `lost`: there is none that responds. `doubted`: it was not asked, because callers get no connection at all. */
+      /** `lost`: there is none that responds. `doubted`: it was not asked, because callers get none, or none that takes writes. */
       readonly open: 'read-only' | 'lost' | 'doubted';
       readonly anew: NewConnection;
     };
@@ -48,6 +48,6 @@ function withoutWrites(
   const { failure } = anew;
   // A server without room for another connection is alive, and continues with the open ones of the callers.
   const isFull = codeOf(failure) === SQLSTATE.tooManyConnections;
-  if (isFull && before?.state === 'up' && open !== 'doubted') return before;
+  if (isFull && before?.state === 'up' && open === 'lost') return before;
   return { state: 'unavailable', failure: isHung(failure) ? HUNG : storageUnavailable(failure) };
 }

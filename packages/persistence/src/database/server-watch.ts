@@ -20,7 +20,7 @@ export class ServerWatch {
   readonly #observers: ((seen: Availability) => void)[] = [];
   #seen: Availability | undefined;
   #client: pg.Client | undefined;
-  /** Whether a response on the open connection proves nothing: callers get no other one. */
+  /** Whether a response on the open connection proves nothing: callers get no other one, or none that takes writes. */
   #isDoubted = false;
   /** Whether connections are known to keep their sessions. */
   #keepsSessions = false;
@@ -54,7 +54,10 @@ export class ServerWatch {
     await this.#checking;
   }
 
-  /** Connects anew, because callers get no connection: the watch's own was opened when logins still succeeded. */
+  /**
+   * Connects anew, because callers get no connection, or none that takes writes: the watch's own was opened before, perhaps to
+   * another server.
+   */
   doubt(): Promise<void> {
     this.#isDoubted = true;
     return this.check();
