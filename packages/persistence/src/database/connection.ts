@@ -63,11 +63,8 @@ const everySession: SettingsOf = ({ silence }) => ({
   tcp_keepalives_interval: '5',
   tcp_keepalives_count: '3',
   tcp_user_timeout: String(silence),
+  transaction_timeout: '0',
 });
-
-/** PostgreSQL has this setting from version 17 on. */
-const NO_TRANSACTION_TIMEOUT = `
-  select set_config('transaction_timeout', '0', false) where current_setting('transaction_timeout', true) is not null`;
 
 /** Statements may take any time, but the session ends with a process that stands still between them: it may hold a lock. */
 export const longSession: SettingsOf = ({ silence }) => ({
@@ -90,9 +87,14 @@ export const shortSession: SettingsOf = ({ statement, lock }) => ({
   max_parallel_workers_per_gather: '0',
 });
 
+/** Leaves out what this version of PostgreSQL does not have: `transaction_timeout` before 17. */
+const SET_SESSION = `
+  select set_config(name, value, false) from unnest($1::text[], $2::text[]) as setting (name, value)
+  where current_setting(name, true) is not null`;
+
 /**
- * Sets the session settings that the statements rely on. It uses statements, not options of the connection's start: some
- * poolers refuse those, and others drop them silently. All are sent at once, because servers may be far away.
+ * Sets the session settings that the statements rely on. It uses a statement, not options of the connection's start: some
+ * poolers refuse those, and others drop them silently. It is one, because servers may be far away.
  *
  * @throws StorageUnavailableError after the time for a connection
  */
@@ -101,7 +103,7 @@ export async function setSession(
   settingsOf: SettingsOf,
   timeouts: ResponseTimeouts,
 ): Promise<void> {
-  const all = Object.entries({ ...everySession(timeouts), ...settingsOf(timeouts) });
-  const statements = all.map(([name, value]) => `set ${name} = ${pg.escapeLiteral(value)}`);
-  await withDeadline(client.query([...statements, NO_TRANSACTION_TIMEOUT].join('; ')), timeouts.connect, HUNG);
+  const settings = { ...everySession(timeouts), ...settingsOf(timeouts) };
+  const setting = client.query(SET_SESSION, [Object.keys(settings), Object.values(settings)]);
+  await withDeadline(setting, timeouts.connect, HUNG);
 }

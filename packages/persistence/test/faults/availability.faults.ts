@@ -34,7 +34,7 @@ describe('a PostgreSQL that accepts connections and says nothing', () => {
     await using network = await openOverProxy();
     await using persistence = network.open({ connections: 2 });
     await persistence.ping();
-    network.proxy.silence('set TimeZone');
+    network.proxy.silence('set_config');
     expect(await Promise.all(Array.from({ length: 4 }, () => find(persistence)))).not.toContain('not found');
     network.proxy.respond();
     await expect.poll(() => find(persistence), { timeout: 5_000, interval: 20 }).toBe('not found');
