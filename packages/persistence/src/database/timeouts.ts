@@ -1,7 +1,7 @@
 /**
- * How long PostgreSQL may take, in milliseconds, in the order in which the times end. A call fails by the time that is
- * nearest to the cause, and no request waits longer than 3 s. The pauses of looks for events, and the times of
- * migrations and sequences, stand in their files: no request waits for them.
+ * How long PostgreSQL may take, in milliseconds, in the order in which the times end: a call fails by the one that is
+ * nearest to the cause. The pauses of looks for events, and the times of migrations and sequences, stand in their files: no
+ * request waits for them.
  */
 export const TIMEOUTS_MS = {
   /** The longest pause before a command tries a locked order again. It is random, so waiting commands spread out. */
