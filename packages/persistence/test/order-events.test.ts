@@ -2,19 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   actor,
   BEGINNING_OF_EVENTS as BEGINNING,
-  type EventPosition,
   type OrderEvent,
   type OrderEventId,
   orderId,
   SERVICE_ORIGIN,
   StorageUnavailableError,
 } from '@petstore/domain';
-import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { setSession, shortSession } from '../src/database/connection.ts';
-import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
-import { DELETE_EVENTS, DELETE_LATE_EVENTS } from '../src/delete-expired.ts';
 import { openPersistence, type Persistence } from '../src/index.ts';
+import { EVENT, readEventsOf, take, takeFrom } from './event-support.ts';
 import {
   collect,
   completedOrder,
@@ -23,6 +19,7 @@ import {
   NOW,
   newOrder,
   numbered,
+  openClient,
   pendingOrder,
   UNKNOWN_KEY_ID,
   useTestStore,
@@ -32,39 +29,12 @@ const store = useTestStore();
 beforeEach(() => store.clear());
 afterEach(() => vi.restoreAllMocks());
 
+const { takeIds, readPage, countEvents } = readEventsOf(store);
+
 const AT = new Date(NOW.getTime() + 1_000);
 const ORIGIN = { actor: actor('key', UNKNOWN_KEY_ID), requestId: 'request-1' };
 
-/** Takes events until there are so many. */
-async function takeFrom(batches: AsyncIterable<readonly OrderEvent[]>, count: number): Promise<readonly OrderEvent[]> {
-  const seen: OrderEvent[] = [];
-  for await (const batch of batches) {
-    seen.push(...batch);
-    if (seen.length >= count) break;
-  }
-  return seen;
-}
-
-/** Follows until it has seen so many events. */
-const take = async (persistence: Persistence, after: EventPosition, count: number) =>
-  takeFrom(await followEvents(persistence, after, AbortSignal.timeout(30_000)), count);
-
-/** The ids of the next so many events behind one. */
-const takeIds = async (after: number, count: number) =>
-  (await take(store.persistence, BigInt(after) as OrderEventId, count)).map(({ id }) => Number(id)); // of a test's log
-
-/** The ids of a page, and where the next one begins. */
-async function readPage(
-  after: number | 'now',
-  limit = 1_000,
-): Promise<readonly [ids: readonly number[], next: number]> {
-  const position = after === 'now' ? after : (BigInt(after) as OrderEventId); // of a test's log
-  const { events, nextAfter } = await store.persistence.events.readEvents(position, limit);
-  return [events.map(({ id }) => Number(id)), Number(nextAfter)];
-}
-
 const place = async () => (await store.persistence.orders.insertOrder(newOrder(), ORIGIN)).order;
-const countEvents = async () => Number((await store.query('select count(*) from order_events')).rows[0]?.[0]);
 
 describe('what is recorded', () => {
   test('an event for each change of an order, with the order as it then was', async () => {
@@ -123,11 +93,6 @@ describe('what is recorded', () => {
 
 const ascending = (a: bigint, b: bigint) => Number(a - b);
 
-/** Records an event of an order with this id. */
-const EVENT = `
-  insert into order_events (type, at, actor, order_id, pet_id, quantity, status, complete, placed_at)
-  values ('order.placed', now(), 'service', $1, 1, 1, 'pending', false, now())`;
-
 /** The same in steps: PostgreSQL locks the table, draws an id, and only then numbers the transaction. */
 const LOCK = 'lock table order_events in row exclusive mode';
 const DRAW_ID = `select nextval('order_events_id_seq')::text as id`;
@@ -140,13 +105,6 @@ function seededRandom(seed: number): () => number {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;
   };
-}
-
-/** A connection of its own, for transactions that stay open. */
-async function openClient() {
-  const client = new pg.Client(store.url);
-  await client.connect();
-  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
 describe('followers, and who reads pages, miss nothing', () => {
@@ -190,7 +148,7 @@ describe('followers, and who reads pages, miss nothing', () => {
       poll(other, 3),
     ];
     const write = async (random: () => number) => {
-      await using client = await openClient();
+      await using client = await openClient(store.url);
       for (let i = 0; i < 25; i++) {
         await client.query('begin');
         if (random() < 0.5) await client.query(EVENT, [i]);
@@ -272,7 +230,7 @@ describe('a page of events', () => {
   });
 
   test('goes through ids that were never committed', async () => {
-    await using undone = await openClient();
+    await using undone = await openClient(store.url);
     for (let i = 0; i < 3; i++) {
       await place();
       await undone.query(`begin; ${EVENT.replace('$1', '11')}; rollback`);
@@ -282,7 +240,7 @@ describe('a page of events', () => {
   });
 
   test('ends before an event that may still be committed, and does not wait for it long', async () => {
-    await using open = await openClient();
+    await using open = await openClient(store.url);
     await place();
     await open.query('begin');
     await open.query(EVENT, [11]);
@@ -296,7 +254,7 @@ describe('a page of events', () => {
   });
 
   test('has an event that is committed while it waits, and no more events for it than were asked for', async () => {
-    await using open = await openClient();
+    await using open = await openClient(store.url);
     await place();
     await open.query('begin');
     await open.query(EVENT, [11]);
@@ -313,8 +271,8 @@ describe('a page of events', () => {
   });
 
   test('waits for those who write when it is asked for, and for none who begins later', async () => {
-    await using open = await openClient();
-    await using later = await openClient();
+    await using open = await openClient(store.url);
+    await using later = await openClient(store.url);
     await place();
     await open.query('begin');
     await open.query(EVENT, [11]);
@@ -330,7 +288,7 @@ describe('a page of events', () => {
 
   test('from now on is empty, and misses nothing that is committed afterwards', async () => {
     expect(await readPage('now')).toEqual([[], 0]);
-    await using open = await openClient();
+    await using open = await openClient(store.url);
     await open.query('begin');
     await open.query(EVENT, [11]);
     await place();
@@ -349,8 +307,8 @@ describe('a page of events', () => {
 
 describe('followers wait', () => {
   test('for a transaction that has drawn an id, and not for one that is rolled back', async () => {
-    await using open = await openClient();
-    await using undone = await openClient();
+    await using open = await openClient(store.url);
+    await using undone = await openClient(store.url);
     const following = takeIds(0, 4);
     await sleep(100);
     await place();
@@ -368,7 +326,7 @@ describe('followers wait', () => {
   });
 
   test('for a transaction that is open when they begin, and see what it commits', async () => {
-    await using open = await openClient();
+    await using open = await openClient(store.url);
     await open.query('begin');
     await open.query(EVENT, [11]);
     const following = [take(store.persistence, 'now', 2), take(store.persistence, BEGINNING, 2)];
@@ -379,11 +337,11 @@ describe('followers wait', () => {
   });
 
   test('for no transaction that writes no events, however long it is open', async () => {
-    await using open = await openClient();
+    await using open = await openClient(store.url);
     await open.query('begin isolation level repeatable read');
     await open.query(`insert into pets (id, name) values (1, 'Rex')`);
     await open.query('select from order_events');
-    await using undone = await openClient();
+    await using undone = await openClient(store.url);
     await undone.query(`begin; ${EVENT.replace('$1', '11')}; rollback`);
     const batches = await followEvents(store.persistence, 'now', AbortSignal.timeout(30_000));
     await undone.query(`begin; ${EVENT.replace('$1', '12')}; rollback`);
@@ -402,89 +360,4 @@ test('followers are told if events that they have seen are lost, as by a failove
   const next = takeIds(1, 1);
   await place();
   expect(await next).toEqual([4]);
-});
-
-describe('events that were kept for long enough', () => {
-  const deleteExpired = (eventsBefore: Date) =>
-    store.persistence.events.deleteExpired({ eventsBefore, now: NOW, signal: new AbortController().signal });
-
-  test('are deleted from the oldest on, up to the first one that is kept', async () => {
-    for (const minutes of [0, 1, 5, 2, 6]) {
-      const placedAt = new Date(NOW.getTime() + minutes * 60_000);
-      await store.persistence.orders.insertOrder(newOrder({ placedAt }), ORIGIN);
-    }
-    expect(await deleteExpired(new Date(NOW.getTime() + 3 * 60_000))).toBe(2);
-    expect(await takeIds(0, 3)).toEqual([3, 4, 5]);
-    expect(await takeIds(2, 3)).toEqual([3, 4, 5]);
-    await expect(takeIds(1, 1)).rejects.toMatchObject({ reason: 'events_expired' });
-    expect(await readPage(0, 2)).toEqual([[3, 4], 4]);
-    expect(await readPage(2, 2)).toEqual([[3, 4], 4]);
-    await expect(readPage(1)).rejects.toMatchObject({ reason: 'events_expired' });
-    await expect(readPage(6)).rejects.toMatchObject({ reason: 'unknown_position' });
-  });
-
-  test('are deleted by one service at a time, and the latest id stays known', async () => {
-    await store.persistence.orders.generateOrders({ count: 2_500, seed: 1, now: NOW });
-    const counts = await Promise.all([deleteExpired(AT), deleteExpired(AT), deleteExpired(AT)]);
-    expect(counts.reduce((sum, count) => sum + count)).toBe(2_500);
-    await expect(takeIds(2_501, 1)).rejects.toMatchObject({ reason: 'unknown_position' });
-    expect(await readPage(0)).toEqual([[], 2_500]);
-    expect(await readPage('now')).toEqual([[], 2_500]);
-    const next = takeIds(2_500, 1);
-    await place();
-    expect(await next).toEqual([2_501]);
-  });
-
-  test('are deleted although idempotency keys cannot be, which is told', async () => {
-    await place();
-    await using other = await openClient();
-    await other.query('begin; lock table idempotency_keys in access exclusive mode');
-    const failures: unknown[] = [];
-    const deletedCount = await store.persistence.events.deleteExpired({
-      eventsBefore: AT,
-      now: NOW,
-      signal: new AbortController().signal,
-      onError: (rows, error) => failures.push([rows, error]),
-    });
-    expect(deletedCount).toBe(1);
-    expect(failures).toEqual([['idempotency keys', expect.any(StorageUnavailableError)]]);
-  });
-
-  test('are deleted, too, if they were committed after later ones had been deleted', async () => {
-    await using other = await openClient();
-    await other.query('begin');
-    await other.query(EVENT, ['1']);
-    await store.query(EVENT, ['2']);
-    const later = new Date(Date.now() + 60_000); // they have PostgreSQL's time
-    expect(await deleteExpired(later)).toBe(1);
-    await other.query('commit');
-    expect(await deleteExpired(later)).toBe(1);
-    expect(await countEvents()).toBe(0);
-  });
-
-  test.each([
-    { are: 'not read again by the next deletion', step: DELETE_EVENTS, blocksMax: 30 },
-    { are: 'read again to find late ones, but no others are', step: DELETE_LATE_EVENTS, blocksMax: 120 },
-  ])('are $are, beside a snapshot that still sees them', async ({ step, blocksMax }) => {
-    await store.persistence.orders.generateOrders({ count: 5_000, seed: 1, now: NOW });
-    await using snapshot = await openClient();
-    await snapshot.query('begin isolation level repeatable read; select count(*) from order_events');
-    await deleteExpired(AT);
-    await store.persistence.orders.generateOrders({ count: 5_000, seed: 1, now: AT });
-    await using client = await openClient();
-    await setSession(client, shortSession, TIMEOUTS_MS);
-    await client.query(`prepare step as ${step.text}`);
-    const { rows } = await client.query<{
-      readonly 'QUERY PLAN': readonly [{ readonly Plan: Record<string, number> }];
-    }>(`explain (analyze, buffers, format json) execute step ('2026-01-01')`);
-    expect(rows[0]?.['QUERY PLAN'][0].Plan['Shared Hit Blocks']).toBeLessThan(blocksMax);
-  });
-
-  test('let the oldest be known that is kept', async () => {
-    expect(await store.persistence.events.findOldest()).toBeUndefined();
-    for (const placedAt of [NOW, AT]) await store.persistence.orders.insertOrder(newOrder({ placedAt }), ORIGIN);
-    expect(await store.persistence.events.findOldest()).toEqual(NOW);
-    await deleteExpired(AT);
-    expect(await store.persistence.events.findOldest()).toEqual(AT);
-  });
 });

@@ -20,9 +20,9 @@ import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import type { ImportItem } from '../src/import-rows.ts';
-import { openPersistence, type Persistence } from '../src/index.ts';
+import { describeStorageFailure, openPersistence, type Persistence } from '../src/index.ts';
 
-interface TestStore extends AsyncDisposable {
+export interface TestStore extends AsyncDisposable {
   readonly url: string;
   readonly persistence: Persistence;
   /** For what the persistence offers no way to do. */
@@ -78,6 +78,9 @@ export const NOW = new Date('2026-03-04T05:06:07.089Z');
 
 /** The id of a key that does not exist. */
 export const UNKNOWN_KEY_ID = generateApiKeyId((count) => new Uint8Array(count));
+
+export const newKey = (id = generateApiKeyId(randomBytes)) =>
+  ({ id, name: 'test', kind: 'external', readOnly: false, plan: { name: 'free' }, createdAt: NOW }) as const;
 
 export const newOrder = (facts: Partial<NewOrder> = {}): NewOrder => ({
   petId: petId(7n),
@@ -136,12 +139,48 @@ export async function listedTexts({ persistence }: TestStore): Promise<OrderText
   return (await collect(persistence.orders.listOrderTexts(LISTED_FIELDS))).flatMap(({ orders }) => [...orders]);
 }
 
+/** A connection of its own, for transactions that stay open. */
+export async function openClient(url: string): Promise<pg.Client & AsyncDisposable> {
+  const client = new pg.Client(url);
+  await client.connect();
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+}
+
 /** Runs a statement on a connection of its own. */
 export async function runSql(url: string, text: string): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
   await client.query(text).finally(() => client.end());
 }
+
+/**
+ * Creates a role, whose password is its name, that may do all that a server does and more.
+ *
+ * @param url that of its owner, whose tables it may use
+ * @param setting a setting of its own, as in `alter role ... set`
+ * @returns its URL
+ */
+export async function createRole(url: string, name: string, setting?: string): Promise<string> {
+  await runSql(
+    url,
+    `create role ${name} login password '${name}';
+     ${setting === undefined ? '' : `alter role ${name} set ${setting};`}
+     grant all on all tables in schema public to ${name};
+     grant all on all sequences in schema public to ${name}`,
+  );
+  return Object.assign(new URL(url), { username: name, password: name }).href;
+}
+
+/** Opens every connection, so that each of them meets what comes. */
+export async function useAllConnections({ orders }: Persistence): Promise<void> {
+  const calls = Array.from({ length: 40 }, (_, i) =>
+    i % 2 === 0 ? orders.findOrder(orderId(-1n)) : orders.applyCommand(orderId(-1n), 'cancel', NOW, SERVICE_ORIGIN),
+  );
+  await Promise.all(calls);
+}
+
+/** Why a call failed, in the words for an operator; `none` if it did not. */
+export const reasonOf = (call: Promise<unknown>): Promise<string> => call.then(() => 'none', describeStorageFailure);
 
 export type Way = (persistence: Persistence) => Promise<unknown>;
 
@@ -173,7 +212,7 @@ export const WAYS = {
   'orders.listOrders': ({ orders }) => collect(orders.listOrders()),
   'orders.listOrderTexts': ({ orders }) => collect(orders.listOrderTexts(LISTED_FIELDS)),
   'orders.countOrders': ({ orders }) => orders.countOrders('pending'),
-  'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
+  'orders.importOrders': ({ orders }) => orders.importOrders(numbered([pendingOrder(2n)])),
   'orders.generateOrders': ({ orders }) => orders.generateOrders({ count: 1, seed: 1, now: NOW }),
   'pets.countPets': ({ pets }) => pets.countPets(),
   'pets.findPet': ({ pets }) => pets.findPet(petId(1n)),
@@ -181,22 +220,15 @@ export const WAYS = {
   'pets.listPets': ({ pets }) => collect(pets.listPets()),
   'apiKeys.findSecret': ({ apiKeys }) => apiKeys.findSecret(new Uint8Array(32)),
   'apiKeys.markKeyUsed': ({ apiKeys }) => apiKeys.markKeyUsed(UNKNOWN_KEY_ID, NOW),
-  'keyAdministration.createKey': ({ keyAdministration }) =>
-    keyAdministration.createKey(
-      {
-        id: generateApiKeyId(randomBytes),
-        name: 'test',
-        kind: 'external',
-        readOnly: false,
-        plan: { name: 'free' },
-        createdAt: NOW,
-      },
-      randomBytes(32),
-    ),
+  'keyAdministration.createKey': ({ keyAdministration }) => keyAdministration.createKey(newKey(), randomBytes(32)),
   'keyAdministration.listKeys': ({ keyAdministration }) => keyAdministration.listKeys(),
   'keyAdministration.findKey': ({ keyAdministration }) => keyAdministration.findKey(UNKNOWN_KEY_ID),
   'keyAdministration.rotateKey': ({ keyAdministration }) =>
-    keyAdministration.rotateKey(UNKNOWN_KEY_ID, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW }),
+    keyAdministration.rotateKey(UNKNOWN_KEY_ID, {
+      secretHash: randomBytes(32),
+      now: NOW,
+      overlapEndsAt: new Date('2027-01-01'),
+    }),
   'keyAdministration.revokeKey': ({ keyAdministration }) => keyAdministration.revokeKey(UNKNOWN_KEY_ID, NOW),
   'keyAdministration.setPlan': ({ keyAdministration }) =>
     keyAdministration.setPlan(UNKNOWN_KEY_ID, { name: 'pro' }, NOW),
