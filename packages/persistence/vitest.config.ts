@@ -1,5 +1,5 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
 export default definePackageTests({
-  longest: ['order-events', 'locked-orders', 'lists'],
+  longest: ['outages', 'order-events', 'failed-statements', 'locked-orders', 'lists'],
 });

@@ -1,4 +1,4 @@
-import { INT64_MAX, INT64_MIN, type Order } from '@petstore/domain';
+import { INT64_MAX, INT64_MIN, type Order, StorageUnavailableError } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ImportItem } from '../src/import-rows.ts';
@@ -70,11 +70,27 @@ describe('an id that is taken', () => {
   });
 });
 
-test('a source that fails leaves nothing behind, and its own error comes through', async () => {
+test.each([
+  ['a plain error', new RangeError('the file ends in the middle of a line')],
+  ['one of the system', Object.assign(new Error('the share is gone'), { code: 'ECONNRESET' })],
+])('a source that fails with %s leaves nothing behind, and its own error comes through', async (_, error) => {
   async function* failing(): AsyncGenerator<ImportItem<Order>> {
     for (let line = 1; line <= 15_000; line++) yield { line, value: pendingOrder(BigInt(line)) };
-    throw new RangeError('the file ends in the middle of a line');
+    throw error;
   }
-  await expect(store.persistence.orders.importOrders(failing())).rejects.toThrow(RangeError);
+  await expect(store.persistence.orders.importOrders(failing())).rejects.toBe(error);
   expect(await listedIds()).toEqual([]);
+});
+
+test('an import fails if the server ends its session while it reads its source', async () => {
+  async function* ending(): AsyncGenerator<ImportItem<Order>> {
+    yield { line: 1, value: pendingOrder(1n) };
+    const end = () =>
+      store.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where query like 'copy staged%' and state = 'active' and datname = current_database()`,
+      );
+    await expect.poll(end).toMatchObject({ rowCount: 1 });
+    for (let line = 2; line < 100_000; line++) yield { line, value: pendingOrder(BigInt(line)) };
+  }
+  await expect(store.persistence.orders.importOrders(ending())).rejects.toThrow(StorageUnavailableError);
 });

@@ -175,12 +175,6 @@ describe.each(['40001', '40P01'])('a command that PostgreSQL undoes because of a
     const transitions = await Promise.all(ids.map(cancel));
     expect(transitions.map(({ applied }) => applied)).toEqual([true, true, true]);
   });
-
-  test('is not tried for ever', async () => {
-    await loseTimes(1_000_000);
-    const [id = orderId(0n)] = await storeOrders(1);
-    await expect(cancel(id)).rejects.toThrow(StorageUnavailableError);
-  });
 });
 
 describe('an order that a trigger of the operator keeps as it is', () => {

@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { actor, generateApiKeyId, type IdempotencyKey, orderId, SERVICE_ORIGIN } from '@petstore/domain';
+import { actor, type IdempotencyKey, orderId, SERVICE_ORIGIN } from '@petstore/domain';
 import { createTestDatabase } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, NOW, newOrder, runSql, UNKNOWN_KEY_ID, WAYS, type Way } from './support.ts';
+import { collect, NOW, newKey, newOrder, runSql, UNKNOWN_KEY_ID, WAYS, type Way } from './support.ts';
 
 // The statements of the operators' guide, on roles and a database of the test's own.
 
@@ -70,13 +70,12 @@ test('the role of servers is enough for what is rare: orders placed again, seque
   expect(
     await events.deleteExpired({ eventsBefore: later, now: later, signal: AbortSignal.timeout(20_000) }),
   ).toBeGreaterThan(0);
-  const id = generateApiKeyId(randomBytes);
-  const key = { id, name: 'a key', kind: 'external', readOnly: false, plan: { name: 'free' }, createdAt: NOW } as const;
+  const key = newKey();
   await keyAdministration.createKey(key, randomBytes(32));
   for (let i = 0; i < 3; i++) {
-    await keyAdministration.rotateKey(id, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW });
+    await keyAdministration.rotateKey(key.id, { secretHash: randomBytes(32), now: NOW, overlapEndsAt: NOW });
   }
-  await keyAdministration.setPlan(id, { name: 'pro' }, NOW);
+  await keyAdministration.setPlan(key.id, { name: 'pro' }, NOW);
 });
 
 test.each([

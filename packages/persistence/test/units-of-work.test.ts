@@ -1,23 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { generateApiKeyId, petId, StorageUnavailableError } from '@petstore/domain';
+import { petId, StorageUnavailableError } from '@petstore/domain';
 import { PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test, vi } from 'vitest';
 import { Database } from '../src/database/database.ts';
 import { createUnitsOfWork } from '../src/schema/units-of-work.ts';
-import { NOW, useTestStore } from './support.ts';
+import { NOW, newKey, useTestStore } from './support.ts';
 
 const store = useTestStore();
 
 test('units of work open no connection beside those of requests', async () => {
   const { keyAdministration } = store.persistence;
-  const id = generateApiKeyId(randomBytes);
-  const key = { id, name: '', kind: 'external', readOnly: false, plan: { name: 'free' }, createdAt: NOW } as const;
+  const key = newKey();
   await keyAdministration.createKey(key, randomBytes(32));
   const stranger = new pg.Client(store.url);
   await stranger.connect();
   await stranger.query('begin; select from api_keys for update');
-  const revoked = keyAdministration.revokeKey(id, NOW);
+  const revoked = keyAdministration.revokeKey(key.id, NOW);
   const findWaits = async () => {
     const { rows } = await store.query(
       `select coalesce(wait_event_type, '') from pg_stat_activity
@@ -28,7 +27,7 @@ test('units of work open no connection beside those of requests', async () => {
   await vi.waitFor(async () => expect(await findWaits()).toContain('Lock'), PATIENTLY);
   expect(await findWaits()).toEqual(['Client', 'Client', 'Lock']); // the stranger, and the one that watches the server
   await stranger.end();
-  expect(await revoked).toMatchObject({ id, revokedAt: NOW });
+  expect(await revoked).toMatchObject({ id: key.id, revokedAt: NOW });
 });
 
 test('MikroORM is built once, and each unit of work has an identity map of its own', async () => {
@@ -52,6 +51,31 @@ test('a unit of work whose caller has given up meanwhile changes nothing', async
   givenUp.resolve();
   await expect.poll(() => database.load().statementsInFlight.writes).toBe(0);
   expect(await store.persistence.pets.countPets()).toBe(0);
+  await database.close();
+});
+
+test.each([undefined, 'select 1'])(
+  'a defect of ours in a unit of work is thrown as it is (after %s)',
+  async (statement) => {
+    const error = new Error('a defect');
+    const database = new Database({ databaseUrl: store.url });
+    const work = createUnitsOfWork(database).change(async (em) => {
+      if (statement !== undefined) await em.execute(statement);
+      throw error;
+    });
+    await expect(work).rejects.toBe(error);
+    await database.close();
+  },
+);
+
+test('a unit of work that goes on after its session has ended is told that PostgreSQL is unavailable', async () => {
+  const database = new Database({ databaseUrl: store.url });
+  const work = createUnitsOfWork(database).change(async (em) => {
+    await em.execute('select pg_terminate_backend(pg_backend_pid())').catch(() => {});
+    await em.execute('select 1').catch(() => {});
+    await em.execute('select 1');
+  });
+  await expect(work).rejects.toThrow(StorageUnavailableError);
   await database.close();
 });
 

@@ -53,18 +53,6 @@ describe('a primary and its standby, behind one address', () => {
     expect(await persistence.orders.generateOrders({ count: 1, seed: 1, now: NOW })).toBe(1);
   }
 
-  test('are not usable while writes are forbidden at the primary, and are again when they are not', async () => {
-    await runSql(primary.url, 'alter system set default_transaction_read_only = on');
-    await runSql(primary.url, 'select pg_reload_conf()');
-    await expect.poll(() => place().then(() => 'placed', String), PATIENTLY).toContain('read-only');
-    await expect.poll(() => persistence.ping().then(() => 'up', String), PATIENTLY).toContain('read-only');
-    await expect(list()).rejects.toThrow(StorageUnavailableError);
-    await runSql(primary.url, 'alter system reset default_transaction_read_only');
-    await runSql(primary.url, 'select pg_reload_conf()');
-    await expect.poll(() => place().catch(() => undefined), PATIENTLY).toBeDefined();
-    await expectAllToWork();
-  });
-
   test.each<[string, () => Promise<void> | void]>([
     ['dies', () => primary.kill()],
     ['hangs', () => primary.pause()],

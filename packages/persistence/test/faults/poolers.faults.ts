@@ -2,7 +2,7 @@ import { LISTED_FIELDS, type Order, orderId, SERVICE_ORIGIN, StorageUnavailableE
 import { createTestDatabase, startPgBouncer } from '@petstore/testing';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { openPersistence, type Persistence } from '../../src/index.ts';
+import { openPersistence } from '../../src/index.ts';
 import {
   cancelledOrder,
   collect,
@@ -15,6 +15,8 @@ import {
   shippedOrder,
   textsOf,
   UNKNOWN_KEY_ID,
+  WAYS,
+  type Way,
 } from '../support.ts';
 
 /** More than the first batch of a list holds, so that another statement gets the rest. */
@@ -58,15 +60,6 @@ describe('behind a pooler in session mode', () => {
   });
 });
 
-const WAYS: Readonly<Record<string, (persistence: Persistence) => Promise<unknown>>> = {
-  'a ping': ({ ping }) => ping(),
-  'a migration': ({ migrations }) => migrations.migrate(),
-  'a list': ({ orders }) => collect(orders.listOrders()),
-  'a cancel': ({ orders }) => orders.applyCommand(orderId(1n), 'cancel', NOW, SERVICE_ORIGIN),
-  'an import': ({ orders }) => orders.importOrders(numbered([pendingOrder(1n)])),
-  'the administration of keys': ({ keyAdministration }) => keyAdministration.listKeys(),
-};
-
 describe.each([
   ['in transaction mode', { poolMode: 'transaction' }],
   ['in transaction mode, sessions in turn', { poolMode: 'transaction', config: { server_round_robin: 1 } }],
@@ -78,7 +71,7 @@ describe.each([
     await using others = useAll(pooler.url, 3);
     for (let start = 0; start < 2; start++) {
       await using persistence = openPersistence({ databaseUrl: pooler.url });
-      for (const way of Object.values(WAYS)) {
+      for (const way of Object.values<Way>(WAYS)) {
         const outcome = way(persistence);
         await expect(outcome).rejects.toThrow(StorageUnavailableError);
         await expect(outcome).rejects.toThrow('pooler in transaction mode is in between');
