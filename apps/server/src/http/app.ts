@@ -1,6 +1,7 @@
 import { METHODS } from 'node:http';
 import { DOCUMENTED_VERSIONS } from '@petstore/api';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync, LogController } from 'fastify';
+import { WITHOUT_SCHEMAS } from '../operations/listen.ts';
 import { createTrustFunction, type TrustFunction } from './address.ts';
 import { admission } from './admission.ts';
 import { type AppOptions, DEFAULT_BOUNDS, type HttpBounds } from './app-options.ts';
@@ -99,6 +100,7 @@ function createFastify(
     routerOptions: { maxParamLength: bounds.maxHeaderBytes },
     return503OnClosing: false,
     rewriteUrl: rewriteTarget,
+    schemaController: WITHOUT_SCHEMAS,
   });
   // Any existing method can be refused with 405. Only POST bodies are read: no other operation has one.
   for (const method of METHODS) {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Settings } from '../settings.ts';
 import type { Health } from './health.ts';
-import { listenOn, logFailedAccepts, portOf, reachableHost, urlOf } from './listen.ts';
+import { listenOn, logFailedAccepts, portOf, reachableHost, urlOf, WITHOUT_SCHEMAS } from './listen.ts';
 
 export interface AdminListenerOptions {
   readonly health: Pick<Health, 'report'>;
@@ -22,7 +22,12 @@ export async function openAdminListener(
   { health, registry, logger }: AdminListenerOptions,
   resources: AsyncDisposableStack,
 ): Promise<string> {
-  const app = fastify({ requestTimeout: 10_000, keepAliveTimeout: 5_000, forceCloseConnections: true });
+  const app = fastify({
+    requestTimeout: 10_000,
+    keepAliveTimeout: 5_000,
+    forceCloseConnections: true,
+    schemaController: WITHOUT_SCHEMAS,
+  });
   app.addHook('onRequest', async ({ method }, reply) => {
     reply.header('cache-control', 'no-store');
     if (method === 'GET' || method === 'HEAD') return undefined;

@@ -12,7 +12,7 @@ const listingTo = (file: string): Record<string, string> => ({
   LOADED_MODULES: file,
 });
 
-test('MikroORM is loaded after the start, before a request needs it, and nothing of OpenTelemetry without its settings', async () => {
+test('MikroORM is loaded after the start, before a request needs it, and nothing of pages, of schemas of routes, or of traces', async () => {
   using folder = createTemporaryFolder();
   const list = join(folder.path, 'modules');
   await using started = await startServer({ ...listingTo(list), OTEL_TRACES_EXPORTER: 'none' });
@@ -24,6 +24,8 @@ test('MikroORM is loaded after the start, before a request needs it, and nothing
   expect(loaded.some((url) => url.endsWith('/http/app.ts'))).toBe(true);
   const ofOrm = loaded.findIndex((url) => url.includes('/@mikro-orm/'));
   expect(loaded.slice(ofOrm).filter((url) => url.includes('/apps/server/src/'))).toEqual([]);
+  // Neither what pages are rendered with, nor what would compile schemas for Fastify.
+  expect(loaded.filter((url) => /\/(?:highlight\.js|marked|ajv)@/.test(url))).toEqual([]);
   // prom-client loads the API of OpenTelemetry, which is nothing without an SDK.
   expect(loaded.filter((url) => /opentelemetry\+(?!api@)|start-tracing/.test(url))).toEqual([]);
 });
