@@ -1,4 +1,5 @@
 import { type DocumentedContract, procedureContracts, type RestRoute, restRoutes } from '@petstore/api';
+import type { ApiKeyKind } from '@petstore/domain';
 import type { TestApp } from '../http/support/test-app.ts';
 import { placeOrder } from '../support/database.ts';
 import type { DescribedApi, DescribedOperation } from './response-validator.ts';
@@ -73,6 +74,10 @@ export const endsInId = ({ path, contract }: Operation): boolean => {
   return contract.input?.shape[name]?.safeParse(1n).success === true;
 };
 
+/** The kind of keys that may call an operation. */
+export const kindFor = ({ contract }: Operation): ApiKeyKind =>
+  contract.access === 'internal' ? 'internal' : 'external';
+
 /** A key that may call an operation. */
-export const keyFor = ({ contract }: Operation, { key, internalKey }: TestApp): string =>
-  contract.access === 'internal' ? internalKey : key;
+export const keyFor = (operation: Operation, { key, internalKey }: TestApp): string =>
+  kindFor(operation) === 'internal' ? internalKey : key;

@@ -15,9 +15,6 @@ await importPets(app.persistence, [{ id: 1n, name: 'Ada' }]);
 const send = (target: string, key?: string, method = 'GET') =>
   sendOne(request(target, key, method), { port: app.port, method });
 
-const authorized = (line: string, ...more: string[]) =>
-  [line, 'Host: x', `Authorization: Bearer ${app.key}`, ...more, '', ''].join('\r\n');
-
 describe('a malformed URL is 400 before anything else', () => {
   test.each<[target: string, key: string | undefined, isCounted: boolean]>([
     ['/v1/store/orders/%', app.key, true],
@@ -103,14 +100,14 @@ describe('a body that no operation reads', () => {
     const { id } = await placeOrder(app.persistence);
     using connection = await openRaw({ port: app.port });
     const piece = header.startsWith('T') ? `2710\r\n${'x'.repeat(10_000)}\r\n` : 'x'.repeat(10_000);
-    connection.write(authorized(`DELETE /v1/store/orders/${id} HTTP/1.1`, header) + piece.repeat(100));
+    connection.write(request(`/v1/store/orders/${id}`, app.key, 'DELETE', [header]) + piece.repeat(100));
     expect(await connection.read()).toMatchObject({ status: 204 });
   });
 
   test('a small incomplete one ends without another response', async () => {
     await using impatient = await startTestApp({ bounds: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 } });
     using connection = await openRaw({ port: impatient.port });
-    connection.write(`${authorized('GET /v1/pets/1 HTTP/1.1', 'Content-Length: 10')}half`);
+    connection.write(`${request('/v1/pets/1', app.key, 'GET', ['Content-Length: 10'])}half`);
     expect(await connection.read()).toMatchObject({ status: 404 });
     expect(await connection.readToEnd()).toBe('');
   });
@@ -121,7 +118,7 @@ describe('a body of a call over tRPC', () => {
     using connection = await openRaw({ port: app.port });
     const offer = ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk'];
     const type = ['Content-Type: application/json', 'Content-Length: 1'];
-    const head = authorized('POST /trpc/orders.cancel HTTP/1.1', ...offer, ...type);
+    const head = request('/trpc/orders.cancel', app.key, 'POST', [...offer, ...type]);
     for (const pieces of [[`${head}{`], [head, '{']]) {
       for (const piece of pieces) connection.write(piece);
       expect((await connection.read()).body).toContain('malformed_json');
@@ -153,7 +150,7 @@ describe('CONNECT', () => {
 
   test('behind a request takes nothing from its response, and ends the connection', async () => {
     using connection = await openRaw({ port: app.port });
-    connection.write(authorized('GET /v1/pets/1 HTTP/1.1') + CONNECT);
+    connection.write(request('/v1/pets/1', app.key) + CONNECT);
     expect(await connection.read()).toMatchObject({ status: 200 });
     expect(await connection.readToEnd()).toBe('');
   });
@@ -161,7 +158,7 @@ describe('CONNECT', () => {
 
 describe('on one connection', () => {
   test('responses come in the order of their requests, also before garbage', async () => {
-    const get = authorized('GET /v1/pets/1 HTTP/1.1');
+    const get = request('/v1/pets/1', app.key);
     const responses = await sendRaw(`${get}${get}GARBAGE\r\n\r\n`, { port: app.port, count: 2 });
     expect(responses.map(({ status }) => status)).toEqual([200, 200]);
   });

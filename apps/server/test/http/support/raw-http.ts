@@ -90,9 +90,16 @@ export async function openRaw({
   };
 }
 
-/** The text of a request without a body. */
-export const request = (path: string, key?: string, method = 'GET') =>
-  `${method} ${path} HTTP/1.1\r\nHost: x\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}\r\n`;
+/** The head of a request, which is all of one without a body. @param lines further header lines */
+export const request = (path: string, key?: string, method = 'GET', lines: readonly string[] = []) =>
+  [
+    `${method} ${path} HTTP/1.1`,
+    'Host: x',
+    ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]),
+    ...lines,
+    '',
+    '',
+  ].join('\r\n');
 
 /** Sends text as it is. @returns the responses */
 export async function sendRaw(text: string, options: RawOptions): Promise<RawResponse[]> {
