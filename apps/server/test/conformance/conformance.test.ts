@@ -5,11 +5,12 @@ import { manualClock } from '@petstore/testing';
 import { ordersInEveryState } from '@petstore/testing/any-order';
 import { describe, expect, test } from 'vitest';
 import { readSettings } from '../../src/settings.ts';
+import { expectRateLimitHeaders } from '../http/support/expect-error.ts';
 import { type RawResponse, request, sendOne } from '../http/support/raw-http.ts';
 import { createBannedKey, PETS_SUNSET_AT, startTestApp, type TestApp, useTestApp } from '../http/support/test-app.ts';
 import { mutate, query, type TrpcResponse } from '../http/support/trpc-calls.ts';
 import { createKey, importOrders, importPets, pendingOrder, placeOrder, planOf } from '../support/database.ts';
-import { inputOf, keyFor, kindFor, type Operation, operationsOf, urlOf } from './operations.ts';
+import { type Input, inputOf, keyFor, kindFor, type Operation, operationsOf, urlOf } from './operations.ts';
 import { SECRET, useRefusingApps } from './refusing-apps.ts';
 import { type DescribedOperation, describeApi, ResponseValidator } from './response-validator.ts';
 
@@ -59,6 +60,17 @@ const outcomeOf = ({ status, body }: RawResponse): string =>
 
 const send = async (facts: RequestFacts, from?: TestApp) => outcomeOf(await exchange(facts, from));
 
+/** Calls the procedure of an operation. */
+function callOverTrpc(
+  { contract, route }: Operation,
+  input: Input,
+  options: Parameters<typeof query>[3],
+  from: TestApp = app,
+): Promise<TrpcResponse> {
+  const call = contract.type === 'mutation' ? mutate : query;
+  return call(from, route.procedure, contract.input && input, options);
+}
+
 interface Attempt {
   readonly from?: TestApp;
   /** @default one that may call the operation */
@@ -66,7 +78,7 @@ interface Attempt {
   /** In place of a key. */
   readonly authorization?: string;
   /** @default one that succeeds */
-  readonly input?: Awaited<ReturnType<typeof inputOf>>;
+  readonly input?: Input;
 }
 
 /** Headers of a refusal that are the same over REST and tRPC. */
@@ -93,14 +105,16 @@ async function expectRefusal(
     input,
   }: Attempt = {},
 ): Promise<{ readonly rest: RawResponse; readonly trpc: TrpcResponse }> {
-  const { method, contract, route } = operation;
   const values = input ?? (await inputOf(operation, from));
   const lines = authorization === undefined ? [] : [`Authorization: ${authorization}`];
-  const rest = await exchange({ method, url: urlOf(operation, values), key, lines }, from);
+  const rest = await exchange({ method: operation.method, url: urlOf(operation, values), key, lines }, from);
   expect(outcomeOf(rest)).toBe(`${ERROR_CATALOGUE[code].status} ${code}`);
-  const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
-  const call = contract.type === 'mutation' ? mutate : query;
-  const trpc = await call(from, route.procedure, contract.input && values, { key, headers });
+  const trpc = await callOverTrpc(
+    operation,
+    values,
+    { key, ...(authorization !== undefined && { headers: { authorization } }) },
+    from,
+  );
   expect(trpc.error).toMatchObject({
     message: JSON.parse(rest.body).message,
     data: { code: ERROR_CATALOGUE[code].trpcCode, errorCode: code },
@@ -163,6 +177,13 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
   test('succeeds, also for a browser of an allowed origin', async () => {
     expect(success).toEqual([await sendFor()]);
     expect(success).toEqual([await sendFor({ lines: [`Origin: ${SHOP}`] })]);
+  });
+
+  test('succeeds over tRPC, with the headers that it has over REST', async () => {
+    const options = { key: keyFor(operation, app), headers: { 'if-none-match': '*' } };
+    const { status, headers } = await callOverTrpc(operation, await inputOf(operation, app), options);
+    expect([status, headers.get('cache-control'), headers.get('etag')]).toEqual([200, 'no-store', null]);
+    expectRateLimitHeaders({ headers: Object.fromEntries(headers) });
   });
 
   test.for(REFUSALS)('%s: %s, with the same message and headers over tRPC', async ([code, , attempt, headers]) => {
@@ -266,7 +287,7 @@ describe.concurrent('responses of single operations', () => {
   });
 
   test.each(commands)('$name, once for both protocols', async (operation) => {
-    const { method, contract, route } = operation;
+    const { method, contract } = operation;
     if (contract.type === 'query' || contract.repetition.type !== 'transition')
       throw new Error('a command changes a state');
     const { doneCode } = contract.repetition;
@@ -274,8 +295,7 @@ describe.concurrent('responses of single operations', () => {
     expect(await send({ method, url: urlOf(operation, overRest), key: keyFor(operation, app) })).toMatch(/^2/);
     await expectRefusal(operation, doneCode, { input: overRest });
     const overTrpc = await inputOf(operation, app);
-    const { status } = await mutate(app, route.procedure, overTrpc, { key: keyFor(operation, app) });
-    expect(status).toBe(200);
+    expect(await callOverTrpc(operation, overTrpc, { key: keyFor(operation, app) })).toMatchObject({ status: 200 });
     await expectRefusal(operation, doneCode, { input: overTrpc });
   });
 

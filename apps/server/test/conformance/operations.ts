@@ -14,7 +14,7 @@ export interface Operation extends DescribedOperation {
 }
 
 /** The input of a procedure, by field. */
-type Input = Readonly<Record<string, unknown>>;
+export type Input = Readonly<Record<string, unknown>>;
 
 /** By operationId: creates what a call needs to succeed. @returns its input */
 const SUCCEEDING: Readonly<Record<string, (app: TestApp) => Promise<Input>>> = {
