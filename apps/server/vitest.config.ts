@@ -1,3 +1,5 @@
 import { definePackageTests } from '@petstore/testing/vitest-preset';
 
-export default definePackageTests({ longest: ['embedded-redis', 'embedded', 'events', 'promises', 'tracing'] });
+export default definePackageTests({
+  longest: ['embedded', 'events', 'promises', 'streaming', 'tracing', 'two-servers'],
+});

@@ -5,6 +5,7 @@ import type { ApiKeyId, Clock } from '@petstore/domain';
 import { openPersistence } from '@petstore/persistence';
 import { createReference } from '@petstore/reference';
 import { claimDataFolder, readCommit } from '@petstore/runtime';
+import type { Logger } from 'pino';
 import type { DemoKey } from './embedded/demo-keys.ts';
 import { openBackends } from './embedded/open-backends.ts';
 import { seedDemo } from './embedded/seed-demo.ts';
@@ -24,7 +25,6 @@ import {
   reachableHost,
   urlOf,
 } from './operations/listen.ts';
-import { createLogger, logLibraryOutput } from './operations/logger.ts';
 import { Metrics } from './operations/metrics.ts';
 import { openLimiter } from './operations/open-limiter.ts';
 import { schemaPreparer } from './operations/prepare-schema.ts';
@@ -57,6 +57,7 @@ const CLOSING_MS = 3_000;
 const LOAD_ORM_AFTER_MS = 1_000;
 
 export interface StartOptions {
+  readonly logger: Logger;
   /** Whether OpenTelemetry's variables ask for spans. Its SDK reads the other variables itself. */
   readonly recordsSpans: boolean;
   /** Called when the server cannot continue after it has started. */
@@ -79,13 +80,11 @@ const monotonicNowMs = () => performance.now();
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the whole service on one page, step after step
 export async function startServer(
   settings: Settings,
-  { recordsSpans, onFatal, signal }: StartOptions,
+  { logger, recordsSpans, onFatal, signal }: StartOptions,
 ): Promise<RunningServer> {
   const { host, port, dataFolder } = settings;
   // Disposes of what has been started, in reverse order: when a later step fails, or when the server is closed.
   await using resources = new AsyncDisposableStack();
-  const logger = await createLogger(settings);
-  logLibraryOutput(logger);
   // Tracing is loaded only if spans are recorded; otherwise no request passes through it.
   if (recordsSpans) (await loadTracing()).startTracing(logger, resources);
   // Another server on the data folder may have to end first. An occupied port is detected before a database is made in vain.

@@ -10,19 +10,14 @@ export interface TestRedis extends AsyncDisposable {
 /** A logical database of its own on the test run's Redis. Disposing of it empties it. */
 export async function createTestRedis(): Promise<TestRedis> {
   const { redisUrl } = inject('sharedServers');
-  const database = await withClient(redisUrl, (client) => client.incr('last-test-database'));
-  const url = `${redisUrl}/${database}`;
+  administrator ??= new Redis(redisUrl, { maxRetriesPerRequest: 1 });
+  const client = administrator;
+  const database = await client.incr('last-test-database');
   return {
-    url,
-    [Symbol.asyncDispose]: () => withClient(url, async (client) => void (await client.flushdb())),
+    url: `${redisUrl}/${database}`,
+    [Symbol.asyncDispose]: async () => void (await client.multi().select(database).flushdb().select(0).exec()),
   };
 }
 
-async function withClient<Result>(url: string, work: (client: Redis) => Promise<Result>): Promise<Result> {
-  const client = new Redis(url, { maxRetriesPerRequest: 1 });
-  try {
-    return await work(client);
-  } finally {
-    client.disconnect();
-  }
-}
+/** One connection for all tests of this process. */
+let administrator: Redis | undefined;

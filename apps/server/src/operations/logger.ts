@@ -5,10 +5,15 @@ import type { Settings } from '../settings.ts';
 import { hideCredentials } from './hide-credentials.ts';
 
 /**
- * Creates the log of the process, one line per event on standard output. Keys and Authorization values never appear in
- * it: they are masked in the finished text of each line, wherever they occur: in a URL, a message or an error.
+ * Creates the log, one line per event. Keys and Authorization values never appear in it: they are masked in the finished
+ * text of each line, wherever they occur: in a URL, a message or an error.
+ *
+ * @param output takes the lines as JSON. @default standard output, in the format of LOG_FORMAT
  */
-export async function createLogger({ logLevel, logFormat }: Pick<Settings, 'logLevel' | 'logFormat'>): Promise<Logger> {
+export async function createLogger(
+  { logLevel, logFormat }: Pick<Settings, 'logLevel' | 'logFormat'>,
+  output?: DestinationStream,
+): Promise<Logger> {
   const options: LoggerOptions = {
     level: logLevel,
     base: null,
@@ -17,7 +22,7 @@ export async function createLogger({ logLevel, logFormat }: Pick<Settings, 'logL
     serializers: { err: stdSerializers.errWithCause },
     hooks: { streamWrite: hideCredentials },
   };
-  return pino(options, logFormat === 'pretty' ? await prettyOutput() : jsonOutput());
+  return pino(options, output ?? (logFormat === 'pretty' ? await prettyOutput() : jsonOutput()));
 }
 
 function jsonOutput(): DestinationStream {

@@ -45,8 +45,12 @@ export async function runServer(environment: Environment): Promise<ExitCode> {
     const { shutdownTimeoutMs } = settings;
     deadlineMs = Math.max(shutdownTimeoutMs - EXIT_MARGIN_MS, shutdownTimeoutMs * 0.9);
     // Imported here: signals are obeyed while it loads.
+    const { createLogger, logLibraryOutput } = await import('./logger.ts');
+    const logger = await createLogger(settings);
+    logLibraryOutput(logger);
     const { startServer } = await import('../compose.ts');
     const server = await startServer(settings, {
+      logger,
       recordsSpans: wantsTracing(environment),
       onFatal: end,
       signal: stopping.signal,

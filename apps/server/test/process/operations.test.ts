@@ -1,28 +1,54 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import { readCommit } from '@petstore/runtime';
-import { PATIENTLY } from '@petstore/testing';
+import { createTemporaryFolder, findExecutable, PATIENTLY } from '@petstore/testing';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { composeServer } from '../support/composed-server.ts';
 import { KEYS } from '../support/database.ts';
-import {
-  SpawnedServer,
-  type StartedServer,
-  startServer,
-  useDataFolder,
-  useStartedDataFolder,
-} from '../support/spawned-server.ts';
+import { listingModulesTo, type SpawnedServer, type StartedServer, startServer } from '../support/spawned-server.ts';
 
 const list = (url: string, key: string, init?: RequestInit) =>
   fetch(`${url}/v1/store/orders`, { ...init, headers: { authorization: `Bearer ${key}` } });
 
-// The first two groups share a server, which the second one ends.
+const prlimit = findExecutable('prlimit') ?? expect.fail('prlimit, of util-linux, is needed.');
+
+// All groups share a server, which the last one ends.
 let started: StartedServer;
 let server: SpawnedServer;
+const folder = createTemporaryFolder();
+const modules = join(folder.path, 'modules');
 beforeAll(async () => {
-  // So that requests after its output is closed still write to it.
-  started = await startServer({ LOG_LEVEL: 'trace' });
+  started = await startServer({
+    LOG_LEVEL: 'trace', // so that requests after its output is closed still write to it
+    OTEL_TRACES_EXPORTER: 'none',
+    ...listingModulesTo(modules),
+  });
   server = started.server;
+  // Long before the server reads it, which waits for PostgreSQL.
+  execFileSync(prlimit, ['--pid', `${server.pid}`, '--nofile=300:300']);
 });
-afterAll(() => started[Symbol.asyncDispose]());
+afterAll(async () => {
+  await started[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+test('MikroORM is loaded after the start, before a request needs it, and nothing of pages, of schemas of routes, or of traces', async () => {
+  await fetch(`${await server.url()}/v1/pets/1`);
+  await server.metrics();
+  await vi.waitFor(() => expect(readFileSync(modules, 'utf8')).toContain('@mikro-orm/postgresql'), PATIENTLY);
+  const loaded = readFileSync(modules, 'utf8').split('\n');
+  expect(loaded.some((url) => url.endsWith('/http/app.ts'))).toBe(true);
+  const ofOrm = loaded.findIndex((url) => url.includes('/@mikro-orm/'));
+  expect(loaded.slice(ofOrm).filter((url) => url.includes('/apps/server/src/'))).toEqual([]);
+  // Neither what pages are rendered with, nor what would compile schemas for Fastify.
+  expect(loaded.filter((url) => /\/(?:highlight\.js|marked|ajv)@/.test(url))).toEqual([]);
+  // prom-client loads the API of OpenTelemetry, which is nothing without an SDK.
+  expect(loaded.filter((url) => /opentelemetry\+(?!api@)|start-tracing/.test(url))).toEqual([]);
+});
 
 describe('health and metrics', () => {
   test('include the metrics of the process, all of them from the second scrape on', async () => {
@@ -119,7 +145,58 @@ describe('health and metrics', () => {
   });
 });
 
+describe('the log', () => {
+  const { text } = KEYS.free;
+  beforeAll(async () => {
+    const url = await server.url();
+    const completed = () => server.logLines('request completed').length;
+    const before = completed();
+    await list(url, text);
+    const headers = { authorization: `Bearer ${text}`, 'x-request-id': text };
+    await fetch(`${url}/v1/store/orders/${text}?key=${text}`, { method: 'DELETE', headers });
+    await fetch(`${url}/trpc/orders.list?input=${text}`, { headers: { authorization: 'Basic c2VjcmV0OnNlY3JldA==' } });
+    await fetch(`${url}/${text}`);
+    await vi.waitUntil(() => completed() === before + 4, PATIENTLY);
+  });
+
+  test('contains no key and no password, wherever a caller put it', () => {
+    const output = server.stdout + server.stderr;
+    expect(output).not.toContain(text.slice(-20));
+    expect(output).not.toContain('c2VjcmV0');
+    expect(output).not.toContain(new URL(started.databaseUrl).password);
+  });
+
+  test('is JSON in every line where the database is not embedded, the line that says where it listens included', async () => {
+    const lines = server.stdout.trim().split('\n');
+    expect(lines.map((line): Record<string, unknown> => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ level: 'info', msg: `listening on ${await server.url()}` }),
+    );
+    expect(server.stderr).toBe('');
+  });
+
+  test('names the address even when it is silent', async () => {
+    await using silent = await composeServer({ LOG_LEVEL: 'silent' });
+    expect((await fetch(`${await silent.server.url()}/v1/store/orders`)).status).toBe(401);
+    await silent.server.stop();
+    expect(silent.server.stdout.trim().split('\n'), 'that line alone').toHaveLength(1);
+  });
+});
+
 describe('a server', () => {
+  test('with few open files says so, has its health reached, and recovers', async () => {
+    const url = new URL(await server.url());
+    const sockets = Array.from({ length: 400 }, () => {
+      const socket = connect(Number(url.port), url.hostname).on('error', () => {}); // one too many
+      return { socket, closed: once(socket, 'close') };
+    });
+    await server.said(/"open":200,"msg":"connections could not be accepted: .* open files/);
+    expect((await fetch(`${await server.adminUrl()}/livez`)).status).toBe(200);
+    expect((await server.metrics()).get('petstore_http_connections')).toBe(200);
+    for (const { socket } of sockets) socket.destroy();
+    await Promise.all(sockets.map(({ closed }) => closed));
+    await vi.waitFor(async () => expect((await fetch(url)).ok).toBe(true), PATIENTLY);
+  });
+
   test('goes on when its output streams are closed', async () => {
     const url = await server.url();
     const adminUrl = await server.adminUrl();
@@ -153,84 +230,5 @@ describe('a server', () => {
     expect((await pending).status).toBe(200);
     expect(await server.exited).toMatchObject({ code: 0 });
     await expect(list(url, text)).rejects.toThrow();
-  });
-});
-
-const linesOf = (output: string): Record<string, unknown>[] => {
-  const lines = output.trim() === '' ? [] : output.trim().split('\n');
-  return lines.map((line): Record<string, unknown> => JSON.parse(line));
-};
-
-describe('the log', () => {
-  const { text } = KEYS.free;
-  let server: SpawnedServer;
-  let url: string;
-  let password: string;
-  beforeAll(async () => {
-    await using started = await startServer({ LOG_LEVEL: 'trace' });
-    server = started.server;
-    password = new URL(started.databaseUrl).password;
-    url = await server.url();
-    await list(url, text);
-    const headers = { authorization: `Bearer ${text}`, 'x-request-id': text };
-    await fetch(`${url}/v1/store/orders/${text}?key=${text}`, { method: 'DELETE', headers });
-    await fetch(`${url}/trpc/orders.list?input=${text}`, { headers: { authorization: 'Basic c2VjcmV0OnNlY3JldA==' } });
-    await fetch(`${url}/${text}`);
-    await server.stop();
-  });
-
-  test('contains no key and no password, wherever a caller put it', () => {
-    const output = server.stdout + server.stderr;
-    expect(output).toContain('request completed');
-    expect(output).not.toContain(text.slice(-20));
-    expect(output).not.toContain('c2VjcmV0');
-    expect(output).not.toContain(password);
-  });
-
-  test('is JSON in every line where the database is not embedded, the line that says where it listens included', () => {
-    expect(linesOf(server.stdout)).toContainEqual(
-      expect.objectContaining({ level: 'info', msg: `listening on ${url}` }),
-    );
-    expect(server.stderr).toBe('');
-  });
-});
-
-test('the address is printed even when the log is silent', async () => {
-  await using started = await startServer({ LOG_LEVEL: 'silent' });
-  const { server } = started;
-  expect((await fetch(`${await server.url()}/v1/store/orders`)).status).toBe(401);
-  expect(await server.stop()).toMatchObject({ code: 0 });
-  expect(server.stdout.trim().split('\n'), 'that line alone').toHaveLength(1);
-});
-
-const copyStarted = useStartedDataFolder();
-
-describe('with LOG_FORMAT=json every line of both outputs is JSON', () => {
-  test('with the embedded database: the log, and where everything is', async () => {
-    using data = copyStarted();
-    await using server = new SpawnedServer(data.path, { LOG_FORMAT: 'json' });
-    const url = await server.url();
-    await server.stop();
-    const lines = linesOf(server.stdout);
-    expect(server.stderr).toBe('');
-    expect(lines).toContainEqual(
-      expect.objectContaining({
-        msg: `listening on ${url}`,
-        publicUrl: url,
-        demoKeysFile: expect.stringMatching(/demo-keys\.json$/),
-        version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
-        pid: server.process.pid,
-      }),
-    );
-  });
-
-  test('what stops a start', async () => {
-    using data = useDataFolder();
-    await using server = new SpawnedServer(data.path, { LOG_FORMAT: 'json', PORT: 'x' });
-    expect(await server.exited).toMatchObject({ code: 2 });
-    expect(server.stdout).toBe('');
-    expect(linesOf(server.stderr)).toEqual([
-      { level: 'fatal', time: expect.any(String), msg: expect.stringContaining('PORT is "x"') },
-    ]);
   });
 });

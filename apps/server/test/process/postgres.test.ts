@@ -2,8 +2,8 @@ import { openPersistence } from '@petstore/persistence';
 import { PATIENTLY, startPostgresServer } from '@petstore/testing';
 import pg from 'pg';
 import { expect, test, vi } from 'vitest';
+import { composeServer } from '../support/composed-server.ts';
 import { createServerDatabase, importDemoOrders, KEYS } from '../support/database.ts';
-import { startServer } from '../support/spawned-server.ts';
 
 test('a burst waits for the connections that PostgreSQL has room for, and one line says so', async () => {
   await using database = await createServerDatabase();
@@ -14,7 +14,7 @@ test('a burst waits for the connections that PostgreSQL has room for, and one li
   await client.query('grant select, insert, update, delete on all tables in schema public to narrow');
   await client.end();
   const url = Object.assign(new URL(database.url), { username: 'narrow', password: 'narrow' });
-  await using started = await startServer({ DATABASE_URL: url.href, DATABASE_CONNECTIONS: '20' });
+  await using started = await composeServer({ DATABASE_URL: url.href, DATABASE_CONNECTIONS: '20' });
   const publicUrl = await started.server.url();
   const headers = { authorization: `Bearer ${KEYS.unlimited.text}` };
   const statuses = await Promise.all(
@@ -43,7 +43,7 @@ test('a server that may not move a sequence to its table says so at the start, a
   await client.query('grant select on all sequences in schema public to reading_sequences');
   await client.end();
   const { href } = Object.assign(new URL(database.url), { username: 'reading_sequences', password: 'secret' });
-  await using started = await startServer({ DATABASE_URL: href });
+  await using started = await composeServer({ DATABASE_URL: href });
   const { server } = started;
   const url = await server.url();
   const warning =
@@ -66,7 +66,7 @@ test('a server that runs goes on although a newer release has migrated its datab
     await using persistence = openPersistence({ databaseUrl: postgres.url });
     await persistence.migrations.migrate();
   }
-  await using started = await startServer({ DATABASE_URL: postgres.url });
+  await using started = await composeServer({ DATABASE_URL: postgres.url });
   const { server } = started;
   await server.url();
   const client = new pg.Client(postgres.url);

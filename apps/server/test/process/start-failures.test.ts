@@ -40,11 +40,18 @@ test('settings that are wrong are all named in one message, with exit code 2', a
   expect(existsSync(folder.path)).toBe(false);
 });
 
-test('a port that is in use is reported in one line', async () => {
+test('a port that is in use is reported in one line, which is JSON with LOG_FORMAT=json', async () => {
   using folder = useDataFolder();
   using other = await occupyPort();
-  await using server = new SpawnedServer(folder.path, { PORT: String(other.port), ADMIN_PORT: '0' });
-  await expectRefusal(server, 1, new RegExp(`^petstore: Port ${other.port} of 127.0.0.1 is in use\\. .*set PORT`));
+  const environment = { PORT: String(other.port), ADMIN_PORT: '0', LOG_FORMAT: 'json' };
+  await using server = new SpawnedServer(folder.path, environment);
+  await expectRefusal(server, 1, /^{.*}$/m);
+  expect(JSON.parse(server.stderr)).toEqual({
+    level: 'fatal',
+    time: expect.stringMatching(/^\d{4}-.*Z$/),
+    msg: expect.stringMatching(`^petstore: Port ${other.port} of 127.0.0.1 is in use\\. .*set PORT`),
+  });
+  expect(server.stdout).toBe('');
 });
 
 test('a database of an older version is not changed when MIGRATE is off', async () => {

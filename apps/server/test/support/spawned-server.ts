@@ -1,11 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { type ClientRequest, request } from 'node:http';
 import { join } from 'node:path';
-import { createTemporaryFolder, createTestRedis, endWithTestRun } from '@petstore/testing';
+import { createTemporaryFolder, endWithTestRun } from '@petstore/testing';
 import { beforeAll, expect } from 'vitest';
-import { createServerDatabase } from './database.ts';
+import { ObservedServer, TEST_SETTINGS, withStores } from './observed-server.ts';
 
 export const MAIN = join(import.meta.dirname, '../../src/main.js');
 
@@ -16,33 +16,27 @@ export interface Exit {
 }
 
 /** A server in a process of its own, as the start command runs it. */
-export class SpawnedServer implements AsyncDisposable {
+export class SpawnedServer extends ObservedServer implements AsyncDisposable {
   readonly process: ChildProcess;
   readonly startedAtMs = performance.now();
   readonly exited: Promise<Exit>;
   readonly #dataFolder: string;
-  /** Emits `text` when something has been written. */
-  readonly #output = new EventEmitter();
-  stdout = '';
-  stderr = '';
 
   /**
-   * @param environment replaces all of the test's own: without PATH, only a Redis that the tests unpacked is run. Ports are free ones
-   *   unless it names them, and no operation is sunset whenever the tests run
+   * @param environment replaces all of the test's own, and {@link TEST_SETTINGS}: without PATH, only a Redis that the tests
+   *   unpacked is run
    * @param main the file to run. @default the server of this tree
    */
   constructor(dataFolder: string, environment: Record<string, string> = {}, main = MAIN) {
+    super();
     this.#dataFolder = dataFolder;
     // In a process group of its own, as a shell starts it, so that Ctrl-C can be sent to the group.
     this.process = spawn(process.execPath, [main], {
-      env: { PORT: '0', DATA_DIR: dataFolder, PETS_SUNSET_AT: '2999-12-31', ...environment },
+      env: { ...TEST_SETTINGS, DATA_DIR: dataFolder, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     });
-    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.stdout += text;
-      this.#output.emit('text');
-    });
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => this.receive(text));
     this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.stderr += text;
     });
@@ -59,52 +53,10 @@ export class SpawnedServer implements AsyncDisposable {
     return this.process.pid;
   }
 
-  /** Waits until the output holds something. */
-  async said(pattern: RegExp, timeoutMs = 50_000): Promise<RegExpExecArray> {
-    const signal = AbortSignal.timeout(timeoutMs);
-    for (let hasEnded = false; ; ) {
-      const match = pattern.exec(this.stdout);
-      if (match !== null) return match;
-      if (hasEnded || signal.aborted) {
-        const state = hasEnded ? `ended with ${JSON.stringify(await this.exited)}` : 'still running';
-        throw new Error(`the server did not say ${pattern} (${state}):\n${this.stdout}\n${this.stderr}`);
-      }
-      const output = once(this.#output, 'text', { signal }).catch(() => {}); // the time is over
-      hasEnded = await Promise.race([output.then(() => false), this.exited.then(() => true)]);
-    }
-  }
-
-  /** The public listener's URL, once the server is ready. */
-  async url(): Promise<string> {
-    return (await this.said(/listening on (http:\/\/[^\s"]+)[\s"]/))[1] ?? '';
-  }
-
-  /** The URL of the admin listener, which is available from the start. */
-  async adminUrl(): Promise<string> {
-    return (await this.said(/(http:\/\/[^\s"]+)\/readyz/))[1] ?? '';
-  }
-
   /** The demo keys as they were created, by plan. */
   async demoKeys(): Promise<ReadonlyMap<string, string>> {
     await this.url();
     return readDemoKeys(this.#dataFolder);
-  }
-
-  async readiness(): Promise<{ status: number; report: Record<string, unknown> }> {
-    const response = await fetch(`${await this.adminUrl()}/readyz`);
-    return { status: response.status, report: (await response.json()) as Record<string, unknown> }; // for assertions
-  }
-
-  /** What /metrics holds: the value of each series, by its name and labels. */
-  async metrics(): Promise<ReadonlyMap<string, number>> {
-    const text = await (await fetch(`${await this.adminUrl()}/metrics`)).text();
-    return new Map([...text.matchAll(/^([a-z]\S*) (\S+)$/gm)].map(([, series = '', value]) => [series, Number(value)]));
-  }
-
-  /** The lines of the JSON log with this message. */
-  logLines(message: string): Record<string, unknown>[] {
-    const lines = this.stdout.split('\n').filter((line) => line.includes(JSON.stringify(message)));
-    return lines.map((line): Record<string, unknown> => JSON.parse(line)).filter(({ msg }) => msg === message);
   }
 
   /** Sends a signal to the server alone, and waits for its end. */
@@ -169,12 +121,10 @@ export interface StartedServer extends AsyncDisposable {
 export async function startServer(environment: Record<string, string> = {}): Promise<StartedServer> {
   await using resources = new AsyncDisposableStack();
   const folder = resources.adopt(useDataFolder(), (used) => used[Symbol.dispose]());
-  const databaseUrl = environment['DATABASE_URL'] ?? resources.use(await createServerDatabase()).url;
-  const redisUrl = environment['REDIS_URL'] ?? resources.use(await createTestRedis()).url;
-  const settings = { ...environment, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl };
+  const settings = await withStores(environment, resources);
   const server = resources.use(new SpawnedServer(folder.path, settings));
   const owned = resources.move();
-  return { server, databaseUrl, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { server, databaseUrl: settings.DATABASE_URL, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
 /** The data folder of a first start. Made once for all files of this process, and removed when the test run ends. */
@@ -209,6 +159,12 @@ export function useStartedDataFolder(): () => ReturnType<typeof useDataFolder> {
     return copy;
   };
 }
+
+/** Settings that make a server write the URL of each module that it loads to a file. */
+export const listingModulesTo = (file: string) => ({
+  NODE_OPTIONS: `--import=${import.meta.resolve('@petstore/testing/list-loaded-modules')}`,
+  LOADED_MODULES: file,
+});
 
 /** Begins a request whose body never comes. @returns it, once its head is on the way */
 export async function beginUnfinished(url: string, key: string): Promise<ClientRequest> {
