@@ -18,7 +18,7 @@ test('a burst waits for the connections that PostgreSQL has room for, and one li
   const publicUrl = await started.server.url();
   const headers = { authorization: `Bearer ${KEYS.unlimited.text}` };
   const statuses = await Promise.all(
-    Array.from({ length: 120 }, async (_, i) => {
+    Array.from({ length: 60 }, async (_, i) => {
       const path = i % 4 === 0 ? '/v1/store/orders' : `/v2/store/orders/${i}`;
       const response = await fetch(publicUrl + path, { headers, method: i % 4 === 1 ? 'DELETE' : 'GET' });
       await response.text();
