@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import {
   generateApiKeyId,
   type OrderId,
@@ -74,13 +75,16 @@ describe.concurrent('however long PostgreSQL takes', () => {
     const { order } = await store.persistence.orders.insertOrder(newOrder(), SERVICE_ORIGIN);
     const databaseUrl = await createRole(store.url, 'pager'); // the table's owner is not subject to the policy
     await store.query(
-      `create policy slow on orders to pager using (case when current_query() like '%limit%' then pg_sleep(1) is not null else true end);
-       alter table orders enable row level security`,
+      `create policy slow on orders to pager using (
+         case when current_query() like '%limit%' then pg_advisory_xact_lock_shared(1) is not null else true end
+       );
+       alter table orders enable row level security;
+       select pg_advisory_lock(1)`,
     );
-    await using persistence = openPersistence({ databaseUrl });
+    await using persistence = openPersistence({ databaseUrl, patienceMs: 30_000 });
     await persistence.ping();
     let slowCount = 20;
-    const slow = Promise.allSettled(
+    const slow = Promise.all(
       Array.from({ length: slowCount }, (_, i) =>
         persistence.orders.findOrders({ filter: {}, limit: i + 1 }).finally(() => slowCount--),
       ),
@@ -88,6 +92,7 @@ describe.concurrent('however long PostgreSQL takes', () => {
     await expect.poll(() => persistence.load().statementsInFlight.long).toBe(20);
     expect(await persistence.orders.findOrder(order.id)).toEqual(order);
     expect(slowCount).toBe(20);
+    await store.query('select pg_advisory_unlock(1)');
     await slow;
   });
 
@@ -148,8 +153,12 @@ describe.concurrent('however long PostgreSQL takes', () => {
       await importOrders(store, ORDERS);
       await using persistence = openPersistence({ databaseUrl: store.url, connections: 4, patienceMs: 30_000 });
       await store.query('begin; lock table api_keys in share row exclusive mode');
+      const marks: Promise<void>[] = [];
       let waitingCount = KEYS.length;
-      const marks = KEYS.map((id) => persistence.apiKeys.markKeyUsed(id, NOW).finally(() => waitingCount--));
+      for (const id of KEYS) {
+        marks.push(persistence.apiKeys.markKeyUsed(id, NOW).finally(() => waitingCount--));
+        await turn(); // those of one turn share a statement anyway
+      }
       await cancelAll(persistence);
       expect(waitingCount).toBe(KEYS.length);
       await store.query('rollback');

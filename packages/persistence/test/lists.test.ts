@@ -74,7 +74,7 @@ test('both forms hold exactly what is stored of any orders, over the whole range
 describe('while others write', () => {
   test('whatever was committed at the beginning is listed exactly once', async () => {
     const { orders } = store.persistence;
-    await orders.generateOrders({ count: 10_000, seed: 2, now: NOW });
+    await orders.generateOrders({ count: 5_000, seed: 2, now: NOW });
     // Leaves gaps below, between and behind, where orders come in during the listing.
     await store.query('delete from orders where id % 7 = 0');
     const { rows } = await store.query('select id from orders order by id');
@@ -86,7 +86,7 @@ describe('while others write', () => {
         while (writing) await orders.insertOrder(newOrder(), SERVICE_ORIGIN);
       })(),
       (async () => {
-        for (let id = 7n; writing && id < 10_000n; id += 7n)
+        for (let id = 7n; writing && id < 5_000n; id += 7n)
           await importOrders(store, [pendingOrder(id), pendingOrder(-id)]);
       })(),
       (async () => {
@@ -170,9 +170,9 @@ test('a batch that PostgreSQL did not keep in order is an error, and no wrong li
 
 test('a listing that is abandoned leaves nothing behind', async () => {
   const { orders } = store.persistence;
-  await orders.generateOrders({ count: 10_000, seed: 4, now: NOW });
+  await orders.generateOrders({ count: 5_000, seed: 4, now: NOW });
   // More than there are connections, so that one kept by each would be missed below.
-  for (let i = 0; i < 40; i++) {
+  for (let i = 0; i < 20; i++) {
     const listing: AsyncIterable<unknown> = i % 2 === 0 ? orders.listOrders() : orders.listOrderTexts(LISTED_FIELDS);
     let batches = 0;
     for await (const _ of listing) if (++batches === 1 + (i % 3)) break;
