@@ -5,7 +5,6 @@ import {
   type ApiVersion,
   type Context,
   DOCUMENTED_VERSIONS,
-  deprecationHeaders,
   ERROR_CATALOGUE,
   type ErrorCode,
   openApiDocument,
@@ -13,7 +12,6 @@ import {
   restRoutes,
   toErrorResponse,
 } from '../src/index.ts';
-import { getPet } from '../src/procedures/pets/get-pet.ts';
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const { paths, components } = committed;
@@ -239,42 +237,5 @@ describe('the document', () => {
     expect(shown(committedV2)).toEqual(promised('v2'));
     const extensions = Object.values(operationsOf(committedV2)).flatMap((own) => Object.keys(extensionsOf(own)));
     expect(new Set(extensions)).toEqual(new Set(['x-stability']));
-  });
-
-  test('shows when a deprecated operation ends: by default as committed, else as the installation sets it', () => {
-    const shown = (document: object) => extensionsOf(operationsOf(document)['getPetById']);
-    expect(shown(committed)).toEqual({ 'x-sunset': '2027-06-30' });
-    const served = openApiDocument({ servers: [], petsSunsetAt: new Date('2030-01-02T03:04:05Z') });
-    expect(shown(served)).toEqual({ 'x-sunset': '2030-01-02' });
-    expect(operationsOf(served)['listOrders']).toEqual(operationsOf(committed)['listOrders']);
-  });
-
-  test('shows the headers of a deprecation as they are sent: as committed, or as the installation says', () => {
-    const examplesOf = (sunsetAt?: Date) => {
-      const { headers } =
-        openApiDocument({ servers: [], ...(sunsetAt && { petsSunsetAt: sunsetAt }) }).components ?? {};
-      return Object.fromEntries(
-        Object.entries(headers ?? {}).flatMap(([name, header]) =>
-          /(Deprecation|Sunset)$/.test(name) && 'example' in header ? [[name, header.example]] : [],
-        ),
-      );
-    };
-    const shown = (deprecation: string, sunset: string) => ({
-      Deprecation: deprecation,
-      OptionalDeprecation: deprecation,
-      Sunset: sunset,
-      OptionalSunset: sunset,
-    });
-    const { deprecation: own } = getPet.contract;
-    if (own === undefined) throw new Error('It is deprecated.');
-    const { deprecation, sunset } = deprecationHeaders(own, '/v1/pets/{petId}');
-    expect(examplesOf()).toEqual(shown(deprecation, sunset));
-    expect(examplesOf(new Date('2030-01-02T03:04:05Z'))).toEqual(shown(deprecation, 'Wed, 02 Jan 2030 03:04:05 GMT'));
-    expect(examplesOf(new Date('2026-01-01T00:00:00Z'))).toEqual(shown('@1767225600', 'Thu, 01 Jan 2026 00:00:00 GMT'));
-    const served = openApiDocument({ servers: [], petsSunsetAt: new Date('2030-01-02T03:04:05Z') });
-    expect(JSON.stringify(served)).not.toMatch(/30 Jun 2027|2027-06-30/);
-    const dates = /\d\d \w{3} 20\d\d|@\d{10}/;
-    expect(JSON.stringify(committed.paths)).not.toMatch(dates);
-    expect(JSON.stringify(committed.components.responses)).not.toMatch(dates);
   });
 });

@@ -315,21 +315,25 @@ describe.concurrent('responses of single operations', () => {
     await expectRefusal(operation, 'operation_sunset', { from: late });
   });
 
-  test.each([
-    ['', petsSunsetAt],
-    [', no later than a sunset that was long ago', new Date('2026-01-01T00:00:00Z')],
-  ])('getPetById has the deprecation headers that the document shows%s', async (_, sunsetAt) => {
-    await using own = await startTestApp({ petsSunsetAt: sunsetAt });
-    const { components } = await (await own.fetch('/v1/openapi.json', { key: null })).json();
-    const { headers } = await own.fetch('/v1/pets/1');
-    for (const [field, name] of [
-      ['deprecation', 'Deprecation'],
-      ['sunset', 'Sunset'],
-      ['link', 'DeprecationLink'],
-    ] as const) {
-      expect(headers.get(field)).toContain(components.headers[name].example); // an error has another link
-    }
-  });
+  test.each([petsSunsetAt, new Date('2026-01-01T00:00:00Z')])(
+    'getPetById has the deprecation headers that the document shows, no later than its sunset: %s',
+    async (sunsetAt) => {
+      await using own = await startTestApp({ petsSunsetAt: sunsetAt });
+      const { components } = await (await own.fetch('/v1/openapi.json', { key: null })).json();
+      const { headers } = await own.fetch('/v1/pets/1');
+      for (const [field, name] of [
+        ['deprecation', 'Deprecation'],
+        ['sunset', 'Sunset'],
+        ['link', 'DeprecationLink'],
+      ] as const) {
+        // An error has another link.
+        expect(headers.get(field)).toContain(components.headers[name].example);
+        expect(components.headers[`Optional${name}`].example).toBe(components.headers[name].example);
+      }
+      const since = new Date(Number(headers.get('deprecation')?.slice(1)) * 1_000);
+      expect(since.getTime()).toBeLessThanOrEqual(sunsetAt.getTime()); // RFC 9745 section 4
+    },
+  );
 
   test('getPetById links to an explanation', async () => {
     const { headers, url } = await app.fetch('/v1/pets/1');
