@@ -154,6 +154,20 @@ async function listAll({ orders }: Persistence, time: Promise<void>): Promise<vo
   expect(count).toBeGreaterThanOrEqual(ORDER_COUNT);
 }
 
+test('connections that are left to a PostgreSQL that hangs keep no process alive', async () => {
+  const countSockets = () => process.getActiveResourcesInfo().filter((each) => each === 'TCPSocketWrap').length;
+  const persistence = openPersistence({ databaseUrl, connections: 4 });
+  const countBefore = countSockets();
+  await useAllConnections(persistence);
+  server.pause();
+  try {
+    await persistence.close();
+    expect(countSockets()).toBe(countBefore);
+  } finally {
+    server.resume();
+  }
+});
+
 test('while PostgreSQL is unavailable, requests open no connection, and the watch one every 0.4 seconds', async () => {
   let connectCount = 0;
   const refusing = createServer((socket) => {

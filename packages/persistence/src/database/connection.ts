@@ -41,9 +41,11 @@ export async function openClient(config: pg.ClientConfig): Promise<pg.Client> {
   return client;
 }
 
-/** Ends a connection. Resolves when it has ended, or when it is left to a server that hangs. */
+/** Ends a connection. Resolves when it has ended, or when it is left to a server that hangs: it keeps no process alive then. */
 export async function endClient(client: pg.Client): Promise<void> {
-  await withDeadline(client.end(), TIMEOUTS_MS.end, HUNG).catch(() => {});
+  await withDeadline(client.end(), TIMEOUTS_MS.end, HUNG).catch(() => {
+    (client as pg.Client & { unref(): void }).unref(); // the types of pg lack it
+  });
 }
 
 /** Settings of a session by name, as in postgresql.conf, for a server's or a command's times. */
