@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
+import { openMovingAddress } from '@petstore/testing';
 import { beforeEach, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { collect, createRole, newOrder, openClient, runSql, useTestStore } from './support.ts';
@@ -126,6 +127,35 @@ test('callers who wait for a connection are given a new one when the server take
   expect(await Promise.race([holding, sleep(1_000, 'is in progress')])).toContain('Connection terminated');
   const settled = await Promise.race([Promise.all(placing), sleep(5_000, 'nothing')]);
   expect(settled).toEqual(placing.map(() => expect.objectContaining({ placed: true })));
+});
+
+test('a connection that is being opened when all are replaced serves nobody: it may lead to the former server', async () => {
+  const url = await createRole(store.url, 'opening');
+  await using address = await openMovingAddress(url);
+  await using persistence = openPersistence({ databaseUrl: address.url, connections: 4, patienceMs: LOCKED_MS });
+  await persistence.ping();
+  await store.query('alter role opening set default_transaction_read_only = on');
+  await persistence.orders.findOrder(SOME_ID);
+  const release = address.hold();
+  const replacing = expect(place(persistence)).rejects.toThrow('in a read-only transaction'); // on the open connection
+  const finding = persistence.orders.findOrder(SOME_ID);
+  await replacing;
+  address.moveTo('postgres://127.0.0.1:1');
+  release();
+  await expect(finding).rejects.toThrow(StorageUnavailableError);
+});
+
+test('a connection that is being opened when all are closed serves nobody', async () => {
+  await using address = await openMovingAddress(store.url);
+  const persistence = openNarrow(address.url);
+  await persistence.ping();
+  const release = address.hold();
+  const placing = place(persistence);
+  await expect.poll(() => persistence.load().statementsInFlight.writes).toBe(1);
+  await persistence.close();
+  release();
+  await expect(placing).rejects.toThrow(StorageUnavailableError);
+  expect((await store.query('select from orders')).rows).toEqual([]);
 });
 
 /** Longer than any test: a statement that waits for {@link lockPets} gets no response. */

@@ -6,13 +6,20 @@ export interface MovingAddress extends AsyncDisposable {
   readonly url: string;
   /** From now on, new connections lead to another server. Open ones still lead to the former. */
   moveTo(serverUrl: string): void;
+  /** New connections are accepted and lead nowhere, until the result is called: then to where the address led before. */
+  hold(): () => void;
 }
 
 export async function openMovingAddress(serverUrl: string): Promise<MovingAddress> {
   const sockets = new Set<Socket>();
   let target = new URL(serverUrl);
-  const listener = createServer((client) => {
-    const server = connect(Number(target.port), target.hostname);
+  let released = Promise.resolve();
+  const listener = createServer(async (client) => {
+    const { port, hostname } = target;
+    sockets.add(client.on('error', () => {}));
+    await released;
+    if (client.destroyed) return;
+    const server = connect(Number(port), hostname);
     for (const [from, to] of [
       [client, server],
       [server, client],
@@ -33,6 +40,11 @@ export async function openMovingAddress(serverUrl: string): Promise<MovingAddres
     url: Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port }).href,
     moveTo: (url) => {
       target = new URL(url);
+    },
+    hold: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      released = promise;
+      return resolve;
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();

@@ -31,7 +31,10 @@ export interface Call<Value> {
   readonly work: (client: pg.ClientBase, caller: Caller) => Promise<Value>;
 }
 
-/** What an attempt came to. `retry`: nothing was sent, because the server is at its connection limit; wait for an open one. */
+/**
+ * What an attempt came to. `retry`: nothing was sent, because the server is at its connection limit, so that the call waits for
+ * an open connection, or because all connections were replaced.
+ */
 type Outcome<Value> = { readonly value: Value } | 'retry';
 
 /** The present load of the connections for requests. */
@@ -100,6 +103,7 @@ export class Pool {
    * they may be stuck, or with a server that has lost its address to another.
    */
   renew(): void {
+    if (this.#pool.ending) return; // closed for good
     void this.close();
     this.#pool = this.#open();
   }
@@ -173,9 +177,14 @@ export class Pool {
   }
 
   async #checkOut(): Promise<pg.PoolClient | 'retry'> {
+    const pool = this.#pool;
     try {
-      return await this.#pool.connect();
+      const client = await pool.connect();
+      if (!pool.ending) return client;
+      client.release(); // it was being opened when all were replaced or closed
+      return 'retry';
     } catch (error) {
+      if (pool !== this.#pool) return 'retry';
       const count = this.#pool.totalCount - this.#givenUp.size; // with those that are being opened, which may be refused as well
       if (count > 0 && codeOf(error) === SQLSTATE.tooManyConnections) {
         this.#useOpenConnections(count);
