@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import { openMovingAddress } from '@petstore/testing';
 import { beforeEach, expect, test } from 'vitest';
+import { type Call, Pool } from '../src/database/pool.ts';
+import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { collect, createRole, newOrder, openClient, runSql, useTestStore } from './support.ts';
 
@@ -156,6 +158,19 @@ test('a connection that is being opened when all are closed serves nobody', asyn
   release();
   await expect(placing).rejects.toThrow(StorageUnavailableError);
   expect((await store.query('select from orders')).rows).toEqual([]);
+});
+
+test('a silent connection is replaced when it responds, also if its work has sent something more meanwhile', async () => {
+  const timeouts = { ...TIMEOUTS_MS, silence: 200 };
+  const pool = new Pool({ url: store.url, size: 1, timeouts, onFewConnections: undefined, onDoubt: () => {} });
+  const lend = (work: Call<unknown>['work']) => pool.lend({ caller: { isWaiting: true }, purpose: 'requests', work });
+  for (let round = 0; round < 3; round++) {
+    const working = lend((client) => client.query('select pg_sleep(0.3)').finally(() => client.query('rollback')));
+    await expect(Promise.race([working, sleep(5_000)])).rejects.toThrow(StorageUnavailableError);
+    await expect.poll(() => pool.load.openConnections).toBe(0);
+  }
+  expect(await lend(async (client) => (await client.query('select 1 as one')).rows)).toEqual([{ one: 1 }]);
+  await pool.close();
 });
 
 /** Longer than any test: a statement that waits for {@link lockPets} gets no response. */

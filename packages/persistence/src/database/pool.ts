@@ -25,6 +25,9 @@ export const forEachPurpose = <Value>(valueFor: (purpose: Purpose) => Value): Re
 /** How many connections may be given up while PostgreSQL is still at work for them, as a share of all. */
 const GIVEN_UP_SHARE = 1 / 2;
 
+/** Its response shows that a connection is not silent any more, however long that takes. */
+const EMPTY_STATEMENT = { text: '', query_timeout: 2 ** 31 - 1 };
+
 export interface Call<Value> {
   readonly caller: Caller;
   readonly purpose: Purpose;
@@ -166,12 +169,11 @@ export class Pool {
    * would those on the next ones, so the room is limited.
    */
   async #giveUp(client: pg.PoolClient): Promise<void> {
-    const settled = new Promise<void>((resolve) => {
-      client.once('drain', resolve).once('end', resolve);
-    }).then(() => {
+    const settle = () => {
       this.#givenUp.delete(client);
       client.release(true);
-    });
+    };
+    const settled = client.query(EMPTY_STATEMENT).then(settle, settle); // after what is still in progress
     if (this.#givenUp.size < this.#givenUpMax) this.#givenUp.add(client);
     else await settled;
   }
