@@ -221,28 +221,25 @@ async function* numbered(names: readonly string[]) {
 }
 
 test('pets that are exported can be imported, whatever their names are; CSV refuses the few that it cannot hold', async () => {
-  const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).filter((text) => !text.includes('\0'));
-  const extra = fc.constantFrom('\r', '\r\n', '\n', '\ufffd', '\ufeff', '"', ',', ' ', '\t', "'", '\\');
-  const names = fc.array(fc.oneof(name, fc.string({ unit: extra, minLength: 1, maxLength: 6 })), {
-    size: '+1',
-    maxLength: 100,
-  });
-  await fc.assert(
-    fc.asyncProperty(names, async (given) => {
-      await commandLine.clear();
-      await commandLine.persistence.pets.importPets(numbered(given));
-      const before = await exported();
-      const csv = await commandLine.run(['pets', 'export', '-', '--format', 'csv']);
-      const isRefused = given.some((text) => text.includes('\ufffd'));
-      expect(csv.code, csv.stderr).toBe(isRefused ? 1 : 0);
-      for (const stdin of [before, ...(isRefused ? [] : [csv.stdout])]) {
-        await commandLine.clear();
-        expect(await commandLine.json(['pets', 'import', '-'], { stdin })).toMatchObject({ inserted: given.length });
-        expect(await exported()).toBe(before);
-      }
-    }),
-    { numRuns: 8 },
-  );
+  const any = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 }).filter((text) => !text.includes('\0'));
+  const odd = fc.constantFrom('\r', '\r\n', '\n', '\ufeff', '"', ',', ' ', '\t', "'", '\\');
+  const names = fc.sample(fc.oneof(any, fc.string({ unit: odd, minLength: 1, maxLength: 6 })), 400).filter(fitsCsv);
+  const importAndExport = async (stdin: string) => {
+    await commandLine.clear();
+    expect(await commandLine.json(['pets', 'import', '-'], { stdin })).toMatchObject({ inserted: names.length });
+    return exported();
+  };
+  await commandLine.persistence.pets.importPets(numbered(names));
+  const before = await exported();
+  const csv = await commandLine.run(['pets', 'export', '-', '--format', 'csv']);
+  for (const stdin of [before, csv.stdout]) expect(await importAndExport(stdin)).toBe(before);
+
+  names.push('a \ufffd');
+  await commandLine.clear();
+  await commandLine.persistence.pets.importPets(numbered(names));
+  const all = await exported();
+  expect(await importAndExport(all)).toBe(all);
+  expect(await commandLine.run(['pets', 'export', '-', '--format', 'csv'])).toMatchObject({ code: 1 });
 });
 
 test('as one JSON value they are an array, and by the name of the file CSV', async () => {

@@ -73,12 +73,12 @@ describe('a command that is interrupted says in one line what became of it:', ()
     expect(await countOrders()).toBe(0);
   });
 
-  test('an import from a pipe without a writer', async () => {
+  test('an import from a pipe without a writer, by SIGHUP', async () => {
     execFileSync('mkfifo', [pathOf('pipe')]);
     const command = new RunningCommand('orders', 'import', pathOf('pipe'));
     await using _writer = await open(pathOf('pipe'), 'w');
     await untilDatabase(READING);
-    expect(await command.interrupt()).toEqual(interrupted('Nothing was imported.'));
+    expect(await command.interrupt('SIGHUP')).toEqual(interrupted('Nothing was imported.', 129));
   });
 
   test('a generation whose package manager was ended, which passes no signal on', async () => {
@@ -91,13 +91,6 @@ describe('a command that is interrupted says in one line what became of it:', ()
     await untilDatabase(GENERATING);
     pnpm.kill('SIGKILL');
     expect(await messages).toBe('Interrupted. Nothing was generated.\n'); // its end is that of the command
-  });
-
-  test('a generation, by SIGHUP', async () => {
-    await untilDatabase(GENERATING, 0);
-    const command = new RunningCommand(...GENERATE);
-    await untilDatabase(GENERATING);
-    expect(await command.interrupt('SIGHUP')).toEqual(interrupted('Nothing was generated.', 129));
     expect(await countOrders()).toBe(0);
   });
 
@@ -144,10 +137,14 @@ describe('while the database commits', () => {
         for each row execute function wait_at_gate()`);
   });
 
+  const GENERATE_ONE = ['orders', 'generate', '--count', '1'];
+  const closeGate = () => client.query(`select pg_advisory_lock(${GATE})`);
+  const untilCommit = () => untilDatabase(`query = 'commit' and wait_event_type = 'Lock'`);
+
   async function startCommit(): Promise<RunningCommand> {
-    await client.query(`select pg_advisory_lock(${GATE})`);
-    const command = new RunningCommand('orders', 'generate', '--count', '1');
-    await untilDatabase(`query = 'commit' and wait_event_type = 'Lock'`);
+    await closeGate();
+    const command = new RunningCommand(...GENERATE_ONE);
+    await untilCommit();
     return command;
   }
   const openGate = () => client.query(`select pg_advisory_unlock(${GATE})`);
@@ -164,11 +161,13 @@ describe('while the database commits', () => {
   });
 
   test('a connection that breaks leaves open what became of it', async () => {
-    const command = await startCommit();
+    await closeGate();
+    const result = commandLine.run(GENERATE_ONE);
+    await untilCommit();
     await client.query(
       `select pg_terminate_backend(pid) from pg_stat_activity where query = 'commit' and datname = current_database()`,
     );
-    const { code, stderr } = await command.result;
+    const { code, stderr } = await result;
     expect([code, stderr]).toEqual([1, expect.stringContaining('it is unknown whether anything was stored')]);
     await openGate();
   });

@@ -162,14 +162,6 @@ test('keys set-plan changes the plan and with it the limits', async () => {
   expect(await show(id)).toMatchObject(pro);
 });
 
-test('a key that does not exist is reported', async () => {
-  const commands = [['show'], ['rotate'], ['revoke'], ['set-plan', '--plan', 'free']];
-  for (const [command = '', ...flags] of commands) {
-    const { code, stdout, stderr } = await commandLine.run(['keys', command, 'Nobody00', ...flags, '--json']);
-    expect([code, stdout, stderr]).toEqual([1, '', 'petstore: key Nobody00 not found\n']);
-  }
-});
-
 describe('the running servers', () => {
   test.each([0, 60])('are notified of each change over Redis, also if it is far away: %i ms', async (delayMs) => {
     await using redis = await createTestRedis();

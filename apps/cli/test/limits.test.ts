@@ -129,22 +129,3 @@ test('the audit names who lifted a ban, if there was one', async () => {
     { action: 'key.created' },
   ]);
 });
-
-describe('without Redis', () => {
-  test.each(['limits show ID', 'bans lift ID', 'bans list'])(
-    '%s says where the limits are, and fails',
-    async (line) => {
-      const args = line.replace('ID', await createFreeKey()).split(' ');
-      const { code, stdout, stderr } = await commandLine.run([...args, '--json']);
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toContain('there is no Redis: limits are kept in the memory of each server');
-    },
-  );
-
-  test('that responds, they fail in one line', async () => {
-    const away = { REDIS_URL: 'redis://127.0.0.1:1' };
-    const { code, stdout, stderr } = await commandLine.run(['bans', 'list'], { environment: away });
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^petstore: There is no connection to Redis: .*\n$/);
-  });
-});

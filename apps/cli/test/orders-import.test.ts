@@ -42,13 +42,15 @@ describe('ids and times are exact', () => {
     ]);
   });
 
-  test.each([
-    ['2026-01-02t03:04:05.6z', '2026-01-02T03:04:05.600Z'],
-    ['2026-01-02T03:04:05.678999999+05:30', '2026-01-01T21:34:05.678Z'],
-    ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
-  ])('%s', async (text, time) => {
-    expect(await importText(`id,petId,quantity,shipDate\n1,1,1,${text}`)).toMatchObject({ code: 0 });
-    expect((await listed())[0]?.shipDate?.toISOString()).toBe(time);
+  test('in any form of RFC 3339', async () => {
+    const times = [
+      ['2026-01-02t03:04:05.6z', '2026-01-02T03:04:05.600Z'],
+      ['2026-01-02T03:04:05.678999999+05:30', '2026-01-01T21:34:05.678Z'],
+      ['9999-12-31T23:59:59.999Z', '9999-12-31T23:59:59.999Z'],
+    ];
+    const rows = times.map(([text], i) => `${i},1,1,${text}`);
+    expect(await importText(['id,petId,quantity,shipDate', ...rows].join('\n'))).toMatchObject({ code: 0 });
+    expect((await listed()).map(({ shipDate }) => shipDate?.toISOString())).toEqual(times.map(([, time]) => time));
   });
 });
 
@@ -158,24 +160,26 @@ describe('a bad line is reported with its number and the reason', () => {
     });
   });
 
-  test.each([
-    ['9.00719925474099E+15,1,1,,,', /^id must be .* in plain digits, not "9\.00719925474099E\+15"$/],
-    ["'7,1,1,,,", /^id must be .*, not "'7"$/],
-    ['"1,000",1,1,,,', /^id must be .*, not "1,000"$/],
-    ['1\u00a0000,1,1,,,', /^id must be .*, not "1\\u\{a0\}000"$/],
-    ['7\u009b31m,1,1,,,', /^id must be .*, not "7\\u\{9b\}31m"$/],
-    ['=A1+1,1,1,,,', /^id must be .*, not "=A1\+1"$/],
-    ['1,1,"1,0",,,', /^quantity must be .*, not "1,0"$/],
-    ['1,1,1,2026-11-26 14:00,,', /^shipDate must be .*, such as 2026-.*Z, not "2026-11-26 14:00"$/],
-    ['1,1,1,26.11.2026,,', /^shipDate must be .*, not "26\.11\.2026"$/],
-    ['1,1,1,46352.583,,', /^shipDate must be .*, not "46352\.583"$/],
-    ['1,1,1,########,,', /^shipDate must be .*, not "########"$/],
-    ['1,1,1,,WAHR,', /^complete must be true or false, not "WAHR"$/],
-    ['1,1,1,,,Pending', /^status must be one of .*, not "Pending"$/],
-    ['Total', /^the row has 1 cell, and the header has 6$/],
-  ])('in CSV in which a spreadsheet has changed values: %s', async (row, reason) => {
-    const { report } = await importText(`id,petId,quantity,shipDate,complete,status\n${row}`);
-    expect(report).toEqual({ read: 1, inserted: 0, rejected: [{ line: 2, reason: expect.stringMatching(reason) }] });
+  test('in CSV in which a spreadsheet has changed values', async () => {
+    const rows: readonly (readonly [row: string, reason: RegExp])[] = [
+      ['9.00719925474099E+15,1,1,,,', /^id must be .* in plain digits, not "9\.00719925474099E\+15"$/],
+      ["'7,1,1,,,", /^id must be .*, not "'7"$/],
+      ['"1,000",1,1,,,', /^id must be .*, not "1,000"$/],
+      ['1\u00a0000,1,1,,,', /^id must be .*, not "1\\u\{a0\}000"$/],
+      ['7\u009b31m,1,1,,,', /^id must be .*, not "7\\u\{9b\}31m"$/],
+      ['=A1+1,1,1,,,', /^id must be .*, not "=A1\+1"$/],
+      ['1,1,"1,0",,,', /^quantity must be .*, not "1,0"$/],
+      ['1,1,1,2026-11-26 14:00,,', /^shipDate must be .*, such as 2026-.*Z, not "2026-11-26 14:00"$/],
+      ['1,1,1,26.11.2026,,', /^shipDate must be .*, not "26\.11\.2026"$/],
+      ['1,1,1,46352.583,,', /^shipDate must be .*, not "46352\.583"$/],
+      ['1,1,1,########,,', /^shipDate must be .*, not "########"$/],
+      ['1,1,1,,WAHR,', /^complete must be true or false, not "WAHR"$/],
+      ['1,1,1,,,Pending', /^status must be one of .*, not "Pending"$/],
+      ['Total', /^the row has 1 cell, and the header has 6$/],
+    ];
+    const text = ['id,petId,quantity,shipDate,complete,status', ...rows.map(([row]) => row)].join('\n');
+    const rejected = rows.map(([, reason], i) => ({ line: i + 2, reason: expect.stringMatching(reason) }));
+    expect((await importText(text)).report).toEqual({ read: rows.length, inserted: 0, rejected });
   });
 
   test('where its text is no UTF-8', async () => {
@@ -237,7 +241,7 @@ test('an import that is killed while it inserts leaves no order, and new ones ca
   await client.query('begin; lock table order_events in exclusive mode');
   const child = spawnPetstore(['orders', 'import', '-'], { environment: commandLine.environment });
   const closed = once(child, 'close');
-  for (let id = 1; id <= 30_000; id++) child.stdin.write(`{"id":${id},"petId":1,"quantity":1}\n`);
+  for (let id = 1; id <= 3_000; id++) child.stdin.write(`{"id":${id},"petId":1,"quantity":1}\n`);
   child.stdin.end();
   const isWaiting = `select from pg_locks where relation = 'order_events'::regclass and not granted`;
   await vi.waitFor(async () => expect((await client.query(isWaiting)).rows).toHaveLength(1), PATIENTLY);

@@ -130,7 +130,8 @@ interface TestCommandLine extends AsyncDisposable {
   runProcess(args: readonly string[], options?: ProcessOptions): Promise<CallResult>;
 }
 
-const template = {
+/** A database that is up to date. */
+export const MIGRATED = {
   name: 'persistence',
   async prepare(databaseUrl: string) {
     await using persistence = openPersistence({ databaseUrl, patienceMs: PATIENCE_MS });
@@ -141,7 +142,7 @@ const template = {
 /** The command line on a database of its own. */
 async function openTestCommandLine(): Promise<TestCommandLine> {
   const folder = createTemporaryFolder();
-  const database = await createTestDatabase({ template });
+  const database = await createTestDatabase({ template: MIGRATED });
   const persistence = openPersistence({ databaseUrl: database.url, patienceMs: PATIENCE_MS });
   const client = new pg.Client(database.url);
   await client.connect();

@@ -103,20 +103,18 @@ describe('a terminal of 80 columns shows', () => {
   });
 });
 
-test.each([
-  [[], '20,000', /█{20} 100 % {2}ETA 0s {2}20,000 exported/],
-  [['--status', 'cancelled'], '0', /ETA 0s {2}0 exported/],
-])('an export with %j shows how much of all it has', async (options, count, progress) => {
-  await commandLine.json(['orders', 'generate', '--count', '20000']);
+test('an export shows how much of all it has', async () => {
+  await commandLine.json(['orders', 'generate', '--count', '2000']);
   using folder = createTemporaryFolder();
-  const { stdout, stderr } = await commandLine.run(
-    ['orders', 'export', join(folder.path, 'orders.ndjson'), ...options],
-    {
-      columns: COLUMNS,
-    },
-  );
-  expect(stdout).toMatch(new RegExp(`^${count} exported to `));
-  expect(stderr).toMatch(progress);
+  for (const [options, count, progress] of [
+    [[], '2,000', /█{20} 100 % {2}ETA 0s {2}2,000 exported/],
+    [['--status', 'cancelled'], '0', /ETA 0s {2}0 exported/],
+  ] as const) {
+    const args = ['orders', 'export', join(folder.path, 'orders.ndjson'), ...options];
+    const { stdout, stderr } = await commandLine.run(args, { columns: COLUMNS });
+    expect(stdout).toMatch(new RegExp(`^${count} exported to `));
+    expect(stderr).toMatch(progress);
+  }
 });
 
 test('without orders a list says so, and prints nothing', async () => {
