@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERROR_CATALOGUE, openApiDocument, procedureContracts, restRoutes } from '@petstore/api';
-import { ADDRESS_REQUESTS_PER_MINUTE, PLANS } from '@petstore/domain';
 import { startHttpServer } from '@petstore/testing';
 import { describe, expect, test } from 'vitest';
 import { renderMarkdown } from '../src/markdown.ts';
@@ -12,6 +11,15 @@ import { ERROR_CODES, PAGE_PATHS, referenceAt, referencesOf, resolveFrom } from 
 const DOCS = join(import.meta.dirname, '../../../docs');
 const readGuide = (source: string) => readFileSync(join(DOCS, source), 'utf8');
 
+/** The items of a list in a document: the groups of each match. @param place whose group has the list */
+function namesIn(source: string, item: RegExp, place = /(.*)/s): string[] {
+  const [, list = ''] = place.exec(readGuide(source)) ?? [];
+  return Array.from(list.matchAll(item), ([, ...groups]) => groups.join(' '));
+}
+
+const SECTION = /^## `(\w+)`$/gm;
+const LISTED_CODE = /^\| \d{3} \| \[`(\w+)`\]/gm;
+
 const reference = referenceAt();
 const pages = new Map<string, string>();
 for (const path of PAGE_PATHS) {
@@ -19,11 +27,8 @@ for (const path of PAGE_PATHS) {
 }
 
 describe('error codes', () => {
-  test('have a section each, in the order of the list, and no section is without a code', () => {
-    const sections = Array.from(readGuide('errors.md').matchAll(/^## `(\w+)`$/gm), ([, code]) => code);
-    const listed = Array.from(readGuide('errors.md').matchAll(/^\| \d{3} \| \[`(\w+)`\]/gm), ([, code]) => code);
-    expect(sections).toEqual(listed);
-    expect(sections.toSorted()).toEqual([...ERROR_CODES].toSorted());
+  test('have sections in the order of their list', () => {
+    expect(namesIn('errors.md', SECTION)).toEqual(namesIn('errors.md', LISTED_CODE));
   });
 
   test.each(Object.entries(ERROR_CATALOGUE))(
@@ -84,16 +89,6 @@ describe('the guide to limits', () => {
   const markdown = readGuide('guides/limits.md');
   const [, code = ''] = /```ts\n(.*?)```/s.exec(markdown) ?? [];
 
-  test('states all that depends on the plan', () => {
-    const rows = Object.values(PLANS).map(({ label, limits, longListsMax, purpose }) => {
-      const [perMinute, perDay] =
-        typeof limits === 'string' ? ['by agreement', 'by agreement'] : [limits.perMinute, limits.perDay];
-      return `| ${label} | ${perMinute.toLocaleString('en')} | ${perDay.toLocaleString('en')} | ${longListsMax} | ${purpose} |\n`;
-    });
-    expect(markdown).toContain(`| --- | --- | --- | --- | --- |\n${rows.join('')}\n`);
-    expect(markdown).toContain(`client's address, ${ADDRESS_REQUESTS_PER_MINUTE} a minute`);
-  });
-
   test('backs off in code that works: for Retry-After, else longer each time', async () => {
     const timesMs: number[] = [];
     await using server = await startHttpServer((_, response) => {
@@ -122,84 +117,57 @@ describe('the guide to limits', () => {
   });
 });
 
+const documentOf = (version: 'v1' | 'v2') => openApiDocument({ version, servers: [] });
+
 test('the changelog names each document that was released, and those of today', () => {
   const files = readdirSync(join(DOCS, '../packages/api/released')).filter((file) => file.endsWith('.json'));
   const released = files.map((file) => file.replace(/^openapi-|\.json$/g, ''));
-  const current = (['v1', 'v2'] as const).map((version) => openApiDocument({ version, servers: [] }).info.version);
+  const current = (['v1', 'v2'] as const).map((version) => documentOf(version).info.version);
   const named = readGuide('guides/changelog.md').match(/\b\d+\.\d+\.\d+(-[\w.]*\w)?/g);
   expect(named).toEqual(expect.arrayContaining([...released, ...current]));
 });
 
-test('the guide to versions names each operation that is not stable, and no other, with its stability', () => {
-  const unstable = restRoutes.flatMap(({ procedure, apiVersion, method, path }) => {
-    const contract = procedureContracts.get(procedure);
-    const stability = contract?.openapi && contract.versions[apiVersion];
-    return stability === 'stable' ? [] : [`\`${method} /${apiVersion}${path}\` | ${stability}`];
-  });
-  const named = Array.from(
-    readGuide('guides/versions.md').matchAll(/^\| (`[A-Z]+ [^`]*` \| (?:beta|experimental)) \|$/gm),
-    ([, row]) => row,
-  );
-  expect(named.toSorted()).toEqual(unstable.toSorted());
-  expect(unstable).not.toEqual([]);
+const ofV2 = restRoutes.filter(({ apiVersion }) => apiVersion === 'v2');
+const UNSTABLE = restRoutes.flatMap(({ procedure, apiVersion, method, path }) => {
+  const contract = procedureContracts.get(procedure);
+  const stability = contract?.openapi && contract.versions[apiVersion];
+  return stability === 'stable' ? [] : [`${method} /${apiVersion}${path} ${stability}`];
+});
+const resourcesOf = (version: string) =>
+  restRoutes
+    .filter(({ apiVersion }) => apiVersion === version)
+    .map(({ procedure }) => procedure.replace(/^v2\.|\..*/g, '').replace(/^./, (letter) => letter.toUpperCase()));
+const V2_RESOURCES = resourcesOf('v2');
+const ONLY_IN_V1 = new Set(resourcesOf('v1').filter((name) => !V2_RESOURCES.includes(name)));
+const fieldsOf = (version: 'v1' | 'v2', schema: string): string[] => {
+  const { schemas = {} } = documentOf(version).components ?? {};
+  return Object.keys((schemas[schema] as { readonly properties: object }).properties); // written out
+};
+const V1_FIELDS = fieldsOf('v1', 'Order');
+const { parameters = [] } = documentOf('v2').paths?.['/store/orders']?.get ?? {};
+
+const VERSIONS = 'guides/versions.md';
+const PREVIEW = 'guides/v2-preview.md';
+const V2_PROCEDURES = ofV2.map(({ procedure }) => procedure);
+const V2_OPERATIONS = ofV2.map(({ method, path }) => `${method} /v2${path}`);
+const V2_FIELDS = fieldsOf('v2', 'OrderV2').filter((name) => !V1_FIELDS.includes(name));
+const PARAMETERS = parameters.map((parameter) => ('name' in parameter ? parameter.name : ''));
+
+/** A document; all that it names, and the pattern of each; where it does, if that pattern does not tell. */
+test.each<[document: string, actual: readonly string[], item: RegExp, place?: RegExp]>([
+  ['errors.md', ERROR_CODES, SECTION],
+  [VERSIONS, UNSTABLE, /^\| `([A-Z]+ [^`]*)` \| (beta|experimental) \|$/gm],
+  [VERSIONS, V2_PROCEDURES, /`([\w.]+)`/g, /^Over tRPC these are (.+)$/m],
+  [VERSIONS, [...ONLY_IN_V1], /^\| (\w+) \| .+ \| None\. \|$/gm],
+  [VERSIONS, V1_FIELDS, /`(\w+)`/g, /^\| An order \| (.+) \| .+ \|$/m],
+  [VERSIONS, V2_FIELDS, /`(\w+)`/g, /^\| An order \| .+ \| (.+) \|$/m],
+  [PREVIEW, V2_OPERATIONS, /^(\w+) +(\S+)$/gm, /```http\n([^`]+)```/],
+  [PREVIEW, PARAMETERS, /^\| `(\w+)` \|/gm],
+])('%s names %j, and no other', (document, actual, item, place) => {
+  expect(actual).not.toEqual([]);
+  expect(namesIn(document, item, place).toSorted()).toEqual(actual.toSorted());
 });
 
-test('the guide to versions names the procedure of each operation of v2, and no other', () => {
-  const [, sentence = ''] = /^Over tRPC these are (.+)$/m.exec(readGuide('guides/versions.md')) ?? [];
-  const named = Array.from(sentence.matchAll(/`([\w.]+)`/g), ([, name]) => name);
-  const procedures = restRoutes.filter(({ apiVersion }) => apiVersion === 'v2').map(({ procedure }) => procedure);
-  expect(named.toSorted()).toEqual(procedures.toSorted());
-});
-
-test('the guide to versions says which operations v2 has none for', () => {
-  const resourcesOf = (version: string) =>
-    new Set(
-      restRoutes
-        .filter(({ apiVersion }) => apiVersion === version)
-        .map(({ procedure }) => procedure.replace(/^v2\.|\..*/g, '')),
-    );
-  const without = [...resourcesOf('v1')].filter((name) => !resourcesOf('v2').has(name));
-  const named = Array.from(readGuide('guides/versions.md').matchAll(/^\| (\w+) \| .+ \| None\. \|$/gm), ([, name]) =>
-    name?.toLowerCase(),
-  );
-  expect(named).toEqual(without);
-});
-
-test('the guide to versions names every field of an order, of v1 and of v2', () => {
-  const fieldsOf = (version: 'v1' | 'v2', schema: string) => {
-    const { schemas = {} } = openApiDocument({ version, servers: [] }).components ?? {};
-    return Object.keys((schemas[schema] as { readonly properties: object }).properties); // written out
-  };
-  const v1 = fieldsOf('v1', 'Order');
-  const [, ...named] = /^\| An order \| (.+) \| (.+) \|$/m.exec(readGuide('guides/versions.md')) ?? [];
-  const [ofV1, ofV2] = named.map((cell) => Array.from(cell.matchAll(/`(\w+)`/g), ([, name]) => name));
-  expect(ofV1?.toSorted()).toEqual(v1.toSorted());
-  expect(ofV2?.toSorted()).toEqual(
-    fieldsOf('v2', 'OrderV2')
-      .filter((name) => !v1.includes(name))
-      .toSorted(),
-  );
-});
-
-describe('the guide to the preview of v2', () => {
-  const markdown = readGuide('guides/v2-preview.md');
-
-  test('begins with every operation, and no other', () => {
-    const [, listed = ''] = /```http\n([^`]+)```/.exec(markdown) ?? [];
-    const operations = restRoutes
-      .filter(({ apiVersion }) => apiVersion === 'v2')
-      .map(({ method, path }) => `${method} /v2${path}`);
-    expect(listed.trim().replaceAll(/ +/g, ' ').split('\n').toSorted()).toEqual(operations.toSorted());
-  });
-
-  test('names every parameter of the list of orders, and no other', () => {
-    const { paths = {} } = openApiDocument({ version: 'v2', servers: [] });
-    const parameters = (paths['/store/orders']?.get?.parameters ?? []) as readonly { readonly name: string }[];
-    const named = Array.from(markdown.matchAll(/^\| `(\w+)` \|/gm), ([, name]) => name);
-    expect(named.sort()).toEqual(parameters.map(({ name }) => name).sort());
-  });
-
-  test('links to the reference of v2', () => {
-    expect(pages.get('/docs/v2-preview')).toContain('<li><a href="docs/v2">v2</a></li>');
-  });
+test('the guide to the preview of v2 links to its reference', () => {
+  expect(pages.get('/docs/v2-preview')).toContain('<li><a href="docs/v2">v2</a></li>');
 });
