@@ -10,7 +10,7 @@ import {
   restRoutes,
   toApiError,
 } from '../src/index.ts';
-import { int64, int64AsText } from '../src/int64.ts';
+import { int64, int64AsText, int64Complaint, int64Error } from '../src/int64.ts';
 import { type ApiVersion, DOCUMENTED_VERSIONS } from '../src/openapi/versions.ts';
 import type { DocumentedContract, ProcedureContract } from '../src/procedure-contract.ts';
 import { cancelOrder } from '../src/procedures/orders/cancel-order.ts';
@@ -140,7 +140,7 @@ describe('path parameters', () => {
       fc.property(
         text.filter((candidate) => !isInt64(candidate)),
         (other) => {
-          expect(() => read(other)).toThrow('must be a 64-bit integer');
+          expect(() => read(other)).toThrow(int64Error);
         },
       ),
     );
@@ -150,7 +150,7 @@ describe('path parameters', () => {
     '%j leads to no other operation',
     async (orderId) => {
       await expect(api.callRest('getOrder', { orderId })).rejects.toMatchObject({
-        message: expect.stringContaining('orderId: must be a 64-bit integer'),
+        message: int64Complaint('orderId'),
       });
     },
   );

@@ -68,11 +68,11 @@ export function urlOf(operation: Operation, input: Input): string {
   return query.size === 0 ? url : `${url}?${query}`;
 }
 
-/** Whether the path of an operation ends in a 64-bit integer. */
-export const endsInId = ({ path, contract }: Operation): boolean => {
+/** The name of the 64-bit integer that the path of an operation ends in; `undefined` if it ends in none. */
+export function idParameterOf({ path, contract }: Operation): string | undefined {
   const [, name = ''] = /\{(\w+)\}$/.exec(path) ?? [];
-  return contract.input?.shape[name]?.safeParse(1n).success === true;
-};
+  return contract.input?.shape[name]?.safeParse(1n).success === true ? name : undefined;
+}
 
 /** The kind of keys that may call an operation. */
 export const kindFor = ({ contract }: Operation): ApiKeyKind =>
