@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { orderId, SERVICE_ORIGIN, StorageUnavailableError } from '@petstore/domain';
 import { openMovingAddress } from '@petstore/testing';
 import { beforeEach, expect, test } from 'vitest';
 import { type Call, Pool } from '../src/database/pool.ts';
 import { TIMEOUTS_MS } from '../src/database/timeouts.ts';
 import { openPersistence, type Persistence } from '../src/index.ts';
-import { collect, createRole, newOrder, openClient, runSql, useTestStore } from './support.ts';
+import { collect, createRole, newOrder, openClient, runSql, useAllConnections, useTestStore } from './support.ts';
 
 const store = useTestStore();
 beforeEach(() => store.clear());
@@ -129,6 +129,32 @@ test('callers who wait for a connection are given a new one when the server take
   expect(await Promise.race([holding, sleep(1_000, 'is in progress')])).toContain('Connection terminated');
   const settled = await Promise.race([Promise.all(placing), sleep(5_000, 'nothing')]);
   expect(settled).toEqual(placing.map(() => expect.objectContaining({ placed: true })));
+});
+
+test('when the address moves from a machine that is gone without a word, no call waits for its connections', async () => {
+  await using address = await openMovingAddress(store.url);
+  await using persistence = openPersistence({ databaseUrl: address.url });
+  await persistence.ping();
+  await useAllConnections(persistence);
+  address.silence();
+  const serve = () => useAllConnections(persistence).then(() => 'served', String);
+  await expect.poll(serve, { timeout: 5_000 }).toBe('served'); // the time that is promised
+  const { requests, writes } = persistence.load().statementsInFlight;
+  expect(requests + writes).toBe(0);
+});
+
+test('a pause of this process, longer than PostgreSQL may take for a ping, replaces no connection', async () => {
+  await using persistence = openNarrow();
+  await persistence.orders.findOrder(SOME_ID);
+  const listPids = async () => (await listSessions()).map(({ pid }) => pid).sort();
+  await expect.poll(listPids).toHaveLength(2); // that of the pool, and that of the watch
+  const before = await listPids();
+  const pinging = persistence.ping();
+  await turn(); // it is sent
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+  await pinging;
+  await persistence.ping();
+  expect(await listPids()).toEqual(before);
 });
 
 test('a connection that is being opened when all are replaced serves nobody: it may lead to the former server', async () => {

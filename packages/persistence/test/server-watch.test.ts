@@ -39,14 +39,17 @@ const TABLE: readonly Row[] = [
   ['up', 'takes writes', 'not opened', 'up', 'as it is'],
   ['up', 'lost', 'writes', 'up', 'as it is'],
   ['up', 'doubted', 'writes', 'up', 'as it is'],
-  // The address leads to another server by now.
+  // The address leads to another server by now, or the connections of callers do not respond either.
+  ['up', 'silent', 'writes', 'up', 'anew'],
   ['up', 'read-only', 'writes', 'up', 'anew'],
   ['up', 'read-only', 'read-only', 'read-only', 'as it is'],
   ['up', 'lost', 'refused', 'unavailable', 'as it is'],
   ['up', 'lost', 'silent', 'hung', 'as it is'],
+  ['up', 'silent', 'silent', 'hung', 'as it is'],
   ['up', 'lost', 'unreachable', 'hung', 'as it is'],
   // A server without room is alive, unless callers get no connection, or it takes no writes.
   ['up', 'lost', 'no room', 'up', 'as it is'],
+  ['up', 'silent', 'no room', 'up', 'as it is'],
   ['up', 'doubted', 'no room', 'unavailable', 'as it is'],
   ['up', 'read-only', 'no room', 'unavailable', 'as it is'],
   ['up', 'doubted', 'read-only', 'read-only', 'as it is'],

@@ -6,6 +6,8 @@ export interface MovingAddress extends AsyncDisposable {
   readonly url: string;
   /** From now on, new connections lead to another server. Open ones still lead to the former. */
   moveTo(serverUrl: string): void;
+  /** Open connections carry nothing any more, as those to a machine that is gone. */
+  silence(): void;
   /** New connections are accepted and lead nowhere, until the result is called: then to where the address led before. */
   hold(): () => void;
 }
@@ -40,6 +42,9 @@ export async function openMovingAddress(serverUrl: string): Promise<MovingAddres
     url: Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port }).href,
     moveTo: (url) => {
       target = new URL(url);
+    },
+    silence: () => {
+      for (const socket of sockets) socket.unpipe().pause();
     },
     hold: () => {
       const { promise, resolve } = Promise.withResolvers<void>();

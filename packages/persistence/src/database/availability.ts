@@ -10,8 +10,11 @@ export type Availability =
 export type Observation =
   | { readonly open: 'takes writes' }
   | {
-      /** `lost`: there is none that responds. `doubted`: it was not asked, because callers get none, or none that takes writes. */
-      readonly open: 'read-only' | 'lost' | 'doubted';
+      /**
+       * `silent`: it did not respond in time. `lost`: there is none. `doubted`: it was not asked, because callers get none, or
+       * none that takes writes.
+       */
+      readonly open: 'read-only' | 'silent' | 'lost' | 'doubted';
       readonly anew: NewConnection;
     };
 
@@ -28,7 +31,8 @@ const UP: Availability = { state: 'up', failure: undefined };
 
 /**
  * Concludes from an observation whether PostgreSQL can be used. The connections of callers are opened anew when it can be
- * used again: those from before may be stuck, or lead to a server that has lost its address to another.
+ * used again, or only by a new connection: those from before may be stuck, or lead to a server that has lost its address to
+ * another.
  *
  * @param before what was known; `undefined` at the first observation
  */
@@ -36,7 +40,7 @@ export function next(before: Availability | undefined, seen: Observation): Concl
   const anew = seen.open === 'takes writes' ? seen.open : seen.anew;
   if (anew !== 'takes writes') return { now: withoutWrites(before, seen.open, anew), isPoolRenewed: false };
   const wasAway = before !== undefined && before.state !== 'up';
-  return { now: UP, isPoolRenewed: wasAway || seen.open === 'read-only' };
+  return { now: UP, isPoolRenewed: wasAway || seen.open === 'read-only' || seen.open === 'silent' };
 }
 
 function withoutWrites(
@@ -48,6 +52,6 @@ function withoutWrites(
   const { failure } = anew;
   // A server without room for another connection is alive, and continues with the open ones of the callers.
   const isFull = codeOf(failure) === SQLSTATE.tooManyConnections;
-  if (isFull && before?.state === 'up' && open === 'lost') return before;
+  if (isFull && before?.state === 'up' && (open === 'lost' || open === 'silent')) return before;
   return { state: 'unavailable', failure: isHung(failure) ? HUNG : storageUnavailable(failure) };
 }

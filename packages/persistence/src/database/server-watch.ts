@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { type Availability, type NewConnection, next, type Observation } from './availability.ts';
 import { connectionConfig, endClient, openClient } from './connection.ts';
-import { storageUnavailable } from './errors.ts';
+import { HUNG, isHung, storageUnavailable } from './errors.ts';
+import { withDeadline } from './in-time.ts';
 import { assertSessionStays, readIsReadOnly } from './server-checks.ts';
 import { type ResponseTimeouts, TIMEOUTS_MS } from './timeouts.ts';
 
@@ -16,6 +17,7 @@ const CLOSED: Availability = {
  */
 export class ServerWatch {
   readonly #config: pg.ClientConfig;
+  readonly #timeouts: ResponseTimeouts;
   readonly #renewPool: () => void;
   readonly #observers: ((seen: Availability) => void)[] = [];
   #seen: Availability | undefined;
@@ -30,7 +32,9 @@ export class ServerWatch {
 
   /** @param renewPool called when the connections of callers must be opened anew */
   constructor(url: string, timeouts: ResponseTimeouts, renewPool: () => void) {
-    this.#config = { ...connectionConfig(url, timeouts.reconnect), query_timeout: timeouts.ping };
+    // Longer than for a ping: after a pause of this process, pg does not look for a response before it gives up.
+    this.#config = { ...connectionConfig(url, timeouts.reconnect), query_timeout: timeouts.call };
+    this.#timeouts = timeouts;
     this.#renewPool = renewPool;
   }
 
@@ -82,10 +86,15 @@ export class ServerWatch {
   async #ping(): Promise<Observation['open']> {
     if (this.#client === undefined) return 'lost';
     if (this.#isDoubted) return 'doubted';
-    return await readIsReadOnly(this.#client).then(
+    return await this.#ask(this.#client).then(
       (isReadOnly) => (isReadOnly ? 'read-only' : 'takes writes'),
-      () => 'lost',
+      (error: unknown) => (isHung(error) ? 'silent' : 'lost'),
     );
+  }
+
+  /** @returns whether the server takes no writes */
+  #ask(client: pg.Client): Promise<boolean> {
+    return withDeadline(readIsReadOnly(client), this.#timeouts.ping, HUNG);
   }
 
   /**
@@ -98,7 +107,7 @@ export class ServerWatch {
     let client: pg.Client | undefined;
     try {
       client = await openClient(this.#config);
-      const isReadOnly = await readIsReadOnly(client);
+      const isReadOnly = await this.#ask(client);
       if (!this.#keepsSessions) await assertSessionStays(client, this.#config);
       this.#keepsSessions = true;
       this.#client = client;
