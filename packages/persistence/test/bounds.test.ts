@@ -106,7 +106,11 @@ describe.concurrent('however long PostgreSQL takes', () => {
     await importOrders(store, ids.map(pendingOrder));
     await store.persistence.orders.generateOrders({ count: 4_000, seed: 1, now: NOW });
     let saidCount = 0; // a mock would be cleared when a test beside this one begins
-    await using persistence = openPersistence({ databaseUrl, onFewConnections: () => saidCount++ });
+    await using persistence = openPersistence({
+      databaseUrl,
+      patienceMs: 10_000,
+      onFewConnections: () => saidCount++,
+    });
     const { orders, apiKeys } = persistence;
     const [listed, ...others] = await Promise.all([
       collect(orders.listOrders()),
