@@ -185,10 +185,16 @@ test('a connection that is being opened when all are closed serves nobody', asyn
   expect((await store.query('select from orders')).rows).toEqual([]);
 });
 
+test('a check that ends after the close opens nothing again', async () => {
+  const { pool, lend } = openPool();
+  await pool.close();
+  pool.renew();
+  await expect(lend((client) => client.query('select'))).rejects.toThrow(StorageUnavailableError);
+  await expect.poll(listSessions).toEqual([]);
+});
+
 test('a silent connection is replaced when it responds, also if its work has sent something more meanwhile', async () => {
-  const timeouts = { ...TIMEOUTS_MS, silence: 200 };
-  const pool = new Pool({ url: store.url, size: 1, timeouts, onFewConnections: undefined, onDoubt: () => {} });
-  const lend = (work: Call<unknown>['work']) => pool.lend({ caller: { isWaiting: true }, purpose: 'requests', work });
+  const { pool, lend } = openPool();
   for (let round = 0; round < 3; round++) {
     const working = lend((client) => client.query('select pg_sleep(0.3)').finally(() => client.query('rollback')));
     await expect(Promise.race([working, sleep(5_000)])).rejects.toThrow(StorageUnavailableError);
@@ -197,6 +203,14 @@ test('a silent connection is replaced when it responds, also if its work has sen
   expect(await lend(async (client) => (await client.query('select 1 as one')).rows)).toEqual([{ one: 1 }]);
   await pool.close();
 });
+
+/** A pool of one connection, which is soon taken for silent. */
+function openPool() {
+  const timeouts = { ...TIMEOUTS_MS, silence: 200 };
+  const pool = new Pool({ url: store.url, size: 1, timeouts, onFewConnections: undefined, onDoubt: () => {} });
+  const lend = (work: Call<unknown>['work']) => pool.lend({ caller: { isWaiting: true }, purpose: 'requests', work });
+  return { pool, lend };
+}
 
 /** Longer than any test: a statement that waits for {@link lockPets} gets no response. */
 const LOCKED_MS = 60_000;
