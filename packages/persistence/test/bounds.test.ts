@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import {
   generateApiKeyId,
   type OrderId,
@@ -69,6 +69,40 @@ describe.concurrent('however long PostgreSQL takes', () => {
       expect((await store.query(`select from orders where ${done}`)).rows).toEqual([]);
     },
   );
+
+  test('an order is not cancelled after its caller got 503, along with one whose caller still waits', async ({
+    expect,
+  }) => {
+    await using store = await openTestStore();
+    await importOrders(store, [1n, 2n, 3n, 4n].map(pendingOrder));
+    await store.query(
+      `create function be_slow() returns trigger language plpgsql as $$ begin perform pg_sleep(1.6); return new; end $$;
+       create trigger be_slow before update on orders for each row when (new.id < 3) execute function be_slow()`,
+    );
+    // Commits have one connection: the first two statements take it for 3.2 seconds.
+    await using persistence = openPersistence({ databaseUrl: store.url, connections: 2 });
+    await persistence.ping();
+    const calls = [];
+    for (const [id, pauseMs] of [
+      [1n, 50],
+      [2n, 50],
+      [3n, 1_350],
+      [4n, 0],
+    ] as const) {
+      calls.push(
+        cancel(id)(persistence).then(
+          () => 'cancelled',
+          () => '503',
+        ),
+      );
+      await sleep(pauseMs);
+    }
+    const outcomes = await Promise.all(calls);
+    await expect.poll(() => persistence.load().statementsInFlight.writes, { timeout: 8_000 }).toBe(0);
+    const { rows } = await store.query(`select id from orders where status = 'cancelled' order by id`);
+    expect(outcomes).toEqual(['cancelled', '503', '503', 'cancelled']);
+    expect(rows.flat()).toEqual(['1', '2', '4']);
+  });
 
   test('slow pages, however many, leave connections to short reads', async ({ expect }) => {
     await using store = await openTestStore();
