@@ -109,7 +109,7 @@ test.each(Object.entries(OUTAGES))(
     await using used = open();
     await using fresh = open();
     const ending = open();
-    await vi.waitFor(() => Promise.all([useAllConnections(used), useAllConnections(ending)]), PATIENTLY);
+    await vi.waitFor(() => Promise.all([useAllConnections(used), ending.orders.findOrder(orderId(1n))]), PATIENTLY);
     const begun = Promise.withResolvers<void>();
     const listed = isGivenUp(listAll(used, begun.promise), 'a list');
     const { nextAfter } = await used.events.readEvents('now', 1);
