@@ -117,7 +117,7 @@ describe('orders generate', () => {
 
 describe('a long list', () => {
   test('ends quietly when its reader has seen enough', async () => {
-    await commandLine.json(['orders', 'generate', '--count', '10000']);
+    await commandLine.json(['orders', 'generate', '--count', '3000']);
     const child = spawnPetstore(['orders', 'list', '--json'], { environment: commandLine.environment });
     const messages: Buffer[] = [];
     child.stderr.on('data', (data: Buffer) => messages.push(data));
@@ -178,6 +178,15 @@ describe('a file that is there', () => {
       expect([readFileSync(path, 'utf8'), statSync(path).mode & 0o777]).toEqual(['first and last', mode]);
     },
   );
+
+  test('is said not to be changed if the export is interrupted, and a new one not to be written', () => {
+    const path = pathOf('unfinished.ndjson');
+    for (const verb of ['written', 'changed']) {
+      using replacement = new FileReplacement(path);
+      expect(replacement.unfinished).toBe(`${path} was not ${verb}.`);
+      writeFileSync(path, 'as it was');
+    }
+  });
 
   test('under the name of an unfinished export is never written to, link or not', async () => {
     const [path, other] = [pathOf('safe.ndjson'), pathOf('other.txt')];

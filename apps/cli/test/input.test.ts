@@ -41,7 +41,7 @@ describe('wherever a file is cut into chunks, it reads the same', () => {
         }));
         expect(await flatten(readRecords(cut(`\ufeff${texts.join(end)}`, cuts), SHAPE))).toEqual(expected);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 
@@ -58,7 +58,7 @@ describe('wherever a file is cut into chunks, it reads the same', () => {
         const expected = given.map(([a, b], index) => ({ line: lineOfRow(index), values: { a, b } }));
         expect(await flatten(readRecords(cut(texts.join(end), cuts), SHAPE))).toEqual(expected);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 },
     );
   });
 });

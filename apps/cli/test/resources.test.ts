@@ -64,11 +64,8 @@ async function packagesOf(line: string, expectedCode: number): Promise<readonly 
   return [...new Set(names.filter((name) => name !== undefined))].sort();
 }
 
-test.each([
-  ['--help', 0],
-  ['keys create --plan enterprise', 2],
-])('petstore %s loads neither the database nor what checks settings', async (line, code) => {
-  expect(await packagesOf(line, code)).toEqual(['cli', 'commander', 'domain', 'runtime']);
+test('a command that is called wrongly loads neither the database nor what checks settings', async () => {
+  expect(await packagesOf('keys create --plan enterprise', 2)).toEqual(['cli', 'commander', 'domain', 'runtime']);
 });
 
 test.each(['keys list', 'orders list'])('petstore %s loads neither Redis nor what reads files', async (line) => {
