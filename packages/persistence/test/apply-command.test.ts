@@ -13,9 +13,8 @@ import {
   orderId,
   SERVICE_ORIGIN,
 } from '@petstore/domain';
-import { PATIENTLY } from '@petstore/testing';
 import { ordersInEveryState } from '@petstore/testing/any-order';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPersistence, type Persistence } from '../src/index.ts';
 import { applyCommandsText } from '../src/orders/apply-commands.ts';
 import { importOrders, pendingOrder, shippedOrder, useTestStore } from './support.ts';
@@ -183,27 +182,6 @@ describe('commands given at once', () => {
       expect(transition?.order).toBeDefined();
       await inVain;
     }
-  });
-
-  test('and while two statements are under way wait for one of them, and share the next', async () => {
-    const orders = Array.from({ length: 12 }, () => pendingOrder(nextId++));
-    await importOrders(store, orders);
-    await store.query('begin');
-    await store.query('lock table orders in access exclusive mode');
-    const calls: Promise<unknown>[] = [];
-    for (const { id } of orders) {
-      calls.push(applyAll([id]));
-      await setTimeout(5); // each comes in a tick of its own
-    }
-    const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    await vi.waitFor(async () => {
-      await store.query('select pg_stat_clear_snapshot()'); // a transaction sees the same sessions until then
-      expect((await store.query(waiting)).rows).toEqual([['2']]);
-    }, PATIENTLY);
-    await store.query('rollback');
-    await Promise.all(calls);
-    const cancelled = `select count(*), count(distinct xmin::text) from orders where id = any($1) and status = 'cancelled'`;
-    expect((await store.query(cancelled, [`{${orders.map(({ id }) => id).join()}}`])).rows).toEqual([['12', '3']]);
   });
 
   test('with orders in common, from several processes and in any order, all end, and each order is cancelled once', async () => {

@@ -1,7 +1,2 @@
-export {
-  createReference,
-  type Reference,
-  type ReferenceOptions,
-  type ReferenceRequest,
-  type ReferenceResponse,
-} from './create-reference.ts';
+export { createReference } from './create-reference.ts';
+export type { Reference, ReferenceOptions, ReferenceRequest, ReferenceResponse } from './reference.ts';
