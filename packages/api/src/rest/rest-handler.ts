@@ -45,7 +45,7 @@ class HandledRequest {
   readonly url: string;
   readonly headers = HEADERS;
   readonly body = NO_BODY;
-  readonly signal: AbortSignal;
+  readonly signal = undefined; // it would be in an argument of `createContext` that ours does not take
   readonly query: QueryTexts;
   readonly context: RestContext;
   readonly fail: (error: ApiError) => void;
@@ -53,9 +53,8 @@ class HandledRequest {
   constructor({ method, path, params, query, context }: RestCall, reply: RestReply, fail: (error: ApiError) => void) {
     this.method = method;
     this.url = path.replace(/\{(\w+)\}/g, (_, name: string) => segmentOf(params[name]));
-    this.signal = context.signal;
     this.query = query;
-    this.context = { ...context, reply };
+    this.context = { context, reply };
     this.fail = fail;
   }
 }

@@ -6,8 +6,10 @@ import type { DocumentedContract } from '../procedure-contract.ts';
 import { inputFromTexts } from './parameters.ts';
 import type { RestReply } from './rest-route.ts';
 
-/** What an operation is given when it is called over REST. */
-export interface RestContext extends Context {
+/** What a procedure is given over REST. */
+export interface RestContext {
+  /** What the operation is given. */
+  readonly context: Context;
   readonly reply: RestReply;
 }
 
@@ -23,15 +25,16 @@ export const restRouter = t.router;
  */
 export function createRestProcedure(
   contract: DocumentedContract,
-  resolve: (call: { readonly ctx: RestContext; readonly input: unknown }) => Promise<unknown>,
+  resolve: (call: { readonly ctx: Context; readonly input: unknown }) => Promise<unknown>,
 ): AnyTRPCProcedure {
   const { type, openapi, rest, deprecation } = contract;
   const fromTexts = inputFromTexts(contract);
   const body = rest.response ?? z.void();
   const respond = async ({ ctx, input }: { readonly ctx: RestContext; readonly input: unknown }) => {
-    const output = await resolve({ ctx, input });
+    const { context, reply } = ctx;
+    const output = await resolve({ ctx: context, input });
     if (rest.stream !== undefined) {
-      ctx.reply.pieces = rest.stream(output as never); // the operation's own output
+      reply.pieces = rest.stream(output as never); // the operation's own output
       return []; // the handler sends a result whole, so a list goes past it
     }
     return output;

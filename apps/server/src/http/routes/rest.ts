@@ -37,15 +37,16 @@ export const rest = fp<RestOptions>(
     async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
       const { params, id: requestId } = request;
       const principal = principalOf(request);
-      const signal = signalOf(reply);
       const query = route.takesQuery ? queryOf(request) : '';
       const context: Context = {
         services,
         principal,
         requestId,
-        signal,
+        get signal() {
+          return signalOf(reply);
+        },
         delivery: { type: 'in-process' },
-        ...(request.method !== 'HEAD' && { wait: waitingCalls.waitOf(request, reply, signal) }),
+        ...(request.method !== 'HEAD' && { wait: waitingCalls.waitOf(request, reply) }),
       };
       const result = await route.call(params as Record<string, string>, context, query);
       reply.code(route.successStatus);

@@ -89,14 +89,15 @@ export const trpc = fp<TrpcOptions>(
 
     function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
       const { id: requestId } = request;
-      const signal = signalOf(reply);
       return {
         services,
         principal: principalOf(request),
         requestId,
-        signal,
+        get signal() {
+          return signalOf(reply);
+        },
         delivery: longLists.deliveryOverTrpc(request, reply, info),
-        ...(info.calls.length === 1 && { wait: waitingCalls.waitOf(request, reply, signal) }),
+        ...(info.calls.length === 1 && { wait: waitingCalls.waitOf(request, reply) }),
       };
     }
   },

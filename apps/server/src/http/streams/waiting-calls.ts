@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { principalOf } from '../admission.ts';
 import { KeyedSemaphore } from '../concurrency.ts';
 import { excludeFromDurations } from '../observe.ts';
+import { signalOf } from '../responses.ts';
 
 /** Calls that wait for something to happen: they take no room of requests in flight, and end when their caller leaves. */
 export class WaitingCalls {
@@ -24,8 +25,8 @@ export class WaitingCalls {
     return this.#count;
   }
 
-  /** How a request may wait. @param signal ends with its response */
-  waitOf(request: FastifyRequest, reply: FastifyReply, signal: AbortSignal): Wait {
+  /** How a request may wait: no longer than its response takes. */
+  waitOf(request: FastifyRequest, reply: FastifyReply): Wait {
     return async (durationMs, work) => {
       if (this.#stopping.signal.aborted || this.#count >= this.#max) return undefined;
       const release = this.#ofKeys.tryAcquire(principalOf(request).keyId, 1, KEY_WAITING_CALLS_MAX);
@@ -36,7 +37,7 @@ export class WaitingCalls {
       const over = new AbortController();
       const timer = setTimeout(() => over.abort(), durationMs);
       try {
-        return await work(AbortSignal.any([over.signal, signal, this.#stopping.signal]));
+        return await work(AbortSignal.any([over.signal, signalOf(reply), this.#stopping.signal]));
       } finally {
         clearTimeout(timer);
         this.#count--;
