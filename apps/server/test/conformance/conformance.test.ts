@@ -199,6 +199,9 @@ describe.concurrent.each(OPERATIONS)('$name', (operation) => {
     for (const key of keys) {
       const { rest } = await expectRefusal(operation, 'insufficient_scope', { key });
       expect(rest.headers).toMatchObject(challenge(/error="insufficient_scope"$/));
+      // It is told so before anything of its input is read.
+      const unreadable = Object.fromEntries(Object.keys(contract.input?.shape ?? {}).map((field) => [field, 'x']));
+      await expectRefusal(operation, 'insufficient_scope', { key, input: unreadable });
     }
   });
 
