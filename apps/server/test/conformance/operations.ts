@@ -46,6 +46,13 @@ export const operationsOf = (apis: readonly DescribedApi[]): readonly Operation[
     }),
   );
 
+/** @throws Error if something holds of none, whose tests would be left out unnoticed */
+export function operationsThat(holds: (operation: Operation) => boolean, all: readonly Operation[]) {
+  const found = all.filter(holds);
+  if (found.length === 0) throw new Error(`No operation is such that ${holds}.`);
+  return found;
+}
+
 /** The parameters of an operation, by the fields of its input. */
 function parameterNamesOf({ contract }: Operation): ReadonlyMap<string, string> {
   const { parameterNames = {} } = contract.rest;

@@ -19,6 +19,7 @@ describe('the check of responses finds', () => {
     ['a response whose type may be guessed', 'GET', '', { 'x-content-type-options': '' }],
     ['a tag to ask by', 'GET', '', { etag: '"1"' }],
     ['a 204 with a length', 'OPTIONS', '', { 'content-length': '0' }],
+    ['a 204 with a type', 'OPTIONS', '', { 'content-type': 'text/plain' }],
     ['OPTIONS that leaves a method out', 'OPTIONS', '', { allow: 'GET, OPTIONS' }],
     ['a 405 that leaves a method out', 'PUT', '', { allow: 'GET, OPTIONS' }],
   ])('%s', async (_, method, query, own) => {

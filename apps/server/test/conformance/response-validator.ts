@@ -232,7 +232,7 @@ export class ResponseValidator {
     const documented = Object.assign({}, ...others.map((response) => response?.headers));
     const wrong = [...this.#checkHeaders(exchanged, documented)];
     if (headers['allow'] === undefined && headers['access-control-allow-methods'] === undefined) wrong.push('no Allow');
-    if (body !== '') wrong.push('a 204 has a body');
+    if (body !== '' || headers['content-type'] !== undefined) wrong.push('a 204 has a body, or a type of one');
     return wrong;
   }
 
@@ -277,7 +277,7 @@ export class ResponseValidator {
     }
     const content = documented[contentType ?? ''];
     if (content === undefined) return [`the media type ${contentType} is not documented`];
-    if (method === 'HEAD') return body === '' ? [] : ['an response to HEAD has a body'];
+    if (method === 'HEAD') return body === '' ? [] : ['a response to HEAD has a body'];
     return body === undefined ? [] : this.#checkValue('the body', content.schema, JSON.parse(body));
   }
 
