@@ -34,7 +34,7 @@ afterAll(() => api[Symbol.asyncDispose]());
 
 describe('an operation by POST', () => {
   const description = { path: '/orders/{orderId}/wrap', operationId: 'wrapOrder' } as const;
-  const defineWrap = (fields: z.ZodRawShape = {}) =>
+  const defineWrap = (fields: z.ZodRawShape = {}, wrap = (id: bigint) => id) =>
     defineOperation(
       {
         type: 'mutation',
@@ -44,14 +44,21 @@ describe('an operation by POST', () => {
         openapi: { method: 'POST', ...description },
         rest: { errors: [], response: z.object({ id: int64AsText('Identifier of the order.') }) },
       },
-      async ({ input }) => ({ id: input.orderId }),
+      async ({ input }) => ({ id: wrap(input.orderId) }),
     );
+  const call = (operation = defineWrap()) => {
+    const handle = createRestHandler(createRestRouter(new Map([['orders.wrap', operation]]), 'v2'), toApiError);
+    const path = { method: 'POST', path: description.path, params: { orderId: '7' } };
+    return handle({ ...path, query: {}, context: api.contextOf(INTERNAL) });
+  };
 
   test('takes its input from the path, and no body', async () => {
-    const handle = createRestHandler(createRestRouter(new Map([['orders.wrap', defineWrap()]]), 'v2'), toApiError);
-    const call = { method: 'POST', path: description.path, params: { orderId: '7' }, query: {} };
-    const handled = handle({ ...call, context: api.contextOf(INTERNAL) });
-    expect(await handled).toEqual({ type: 'json', text: '{"id":"7"}' });
+    expect(await call()).toEqual({ type: 'json', text: '{"id":"7"}' });
+  });
+
+  test('is a fault of ours if its body is not as its contract says', async () => {
+    const wrong = defineWrap({}, () => 'seven' as never);
+    await expect(call(wrong)).rejects.toMatchObject({ errorCode: 'internal_error', cause: expect.any(z.ZodError) });
   });
 
   test('is refused as it is defined if its path lacks a field: neither query nor body would be read', () => {
