@@ -84,6 +84,7 @@ const outcomeOf = (call: Promise<unknown>): Promise<string> =>
 /** Makes all calls that are meant at once. Each must have this outcome. */
 async function expectOutcome(outcome: string, isMeant = (_: string) => true, of = persistence): Promise<void> {
   const meant = Object.entries<Way>(WAYS).filter(([name]) => isMeant(name));
+  expect(meant).not.toEqual([]);
   const outcomes = await Promise.all(meant.map(async ([name, way]) => [name, await outcomeOf(way(of))]));
   expect(outcomes).toEqual(meant.map(([name]) => [name, outcome]));
 }

@@ -59,7 +59,7 @@ describe('the Redis below a data folder', () => {
     expect(await ask(second.socket, COUNT)).toBe(':2\r\n');
   });
 
-  test('goes on when its server is killed; the next one takes it over, whatever is installed, and stops it', async () => {
+  test('that a server left is taken over by the next one, whatever is installed, which stops it', async () => {
     const { socket, pid } = await open();
     await ask(socket, COUNT);
     vi.stubEnv('PATH', '');
