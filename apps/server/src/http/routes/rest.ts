@@ -1,10 +1,10 @@
-import { type ApiVersion, type Context, deprecationHeaders, type RestRoute, restRoutes } from '@petstore/api';
+import { type ApiVersion, deprecationHeaders, type RestRoute, restRoutes } from '@petstore/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
+import { CallContext } from '../call-context.ts';
 import type { DeprecatedOperation } from '../observe.ts';
-import { refuseUnknownPath, sendJson, signalOf } from '../responses.ts';
+import { refuseUnknownPath, sendJson } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import type { WaitingCalls } from '../streams/waiting-calls.ts';
 import { addPath } from './add-path.ts';
@@ -35,20 +35,10 @@ export const rest = fp<RestOptions>(
     }
 
     async function serve(route: RestRoute, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-      const { params, id: requestId } = request;
-      const principal = principalOf(request);
+      const wait = request.method === 'HEAD' ? undefined : waitingCalls.waitOf(request, reply);
+      const context = new CallContext({ services, delivery: { type: 'in-process' }, wait }, request, reply);
       const query = route.takesQuery ? queryOf(request) : '';
-      const context: Context = {
-        services,
-        principal,
-        requestId,
-        get signal() {
-          return signalOf(reply);
-        },
-        delivery: { type: 'in-process' },
-        ...(request.method !== 'HEAD' && { wait: waitingCalls.waitOf(request, reply) }),
-      };
-      const result = await route.call(params as Record<string, string>, context, query);
+      const result = await route.call(request.params as Record<string, string>, context, query);
       reply.code(route.successStatus);
       switch (result.type) {
         case 'empty':

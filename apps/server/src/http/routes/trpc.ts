@@ -12,10 +12,10 @@ import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { TRPCRequestInfo } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fp from 'fastify-plugin';
-import { principalOf } from '../admission.ts';
 import type { AppOptions } from '../app-options.ts';
+import { CallContext } from '../call-context.ts';
 import type { DeprecatedOperation } from '../observe.ts';
-import { addVary, errorHandler, refuseUnknownPath, reportError, signalOf } from '../responses.ts';
+import { addVary, errorHandler, refuseUnknownPath, reportError } from '../responses.ts';
 import type { LongLists } from '../streams/long-lists.ts';
 import type { WaitingCalls } from '../streams/waiting-calls.ts';
 
@@ -88,17 +88,9 @@ export const trpc = fp<TrpcOptions>(
     });
 
     function createContext(request: FastifyRequest, reply: FastifyReply, info: TRPCRequestInfo): Context {
-      const { id: requestId } = request;
-      return {
-        services,
-        principal: principalOf(request),
-        requestId,
-        get signal() {
-          return signalOf(reply);
-        },
-        delivery: longLists.deliveryOverTrpc(request, reply, info),
-        ...(info.calls.length === 1 && { wait: waitingCalls.waitOf(request, reply) }),
-      };
+      const delivery = longLists.deliveryOverTrpc(request, reply, info);
+      const wait = info.calls.length === 1 ? waitingCalls.waitOf(request, reply) : undefined;
+      return new CallContext({ services, delivery, wait }, request, reply);
     }
   },
   { name: 'trpc', dependencies: ['admission'], encapsulate: true },
