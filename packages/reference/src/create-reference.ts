@@ -1,9 +1,6 @@
 import type { Reference, ReferenceOptions } from './reference.ts';
 
-/**
- * Creates the site. The first request loads its libraries, without which a server starts in a tenth less of time, and reads
- * its files.
- */
+/** Creates the site. The first request loads its libraries, because a server starts sooner without them, and reads its files. */
 export function createReference(options: ReferenceOptions): Reference {
   let site: Reference | undefined;
   return {

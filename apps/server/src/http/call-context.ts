@@ -12,6 +12,8 @@ export class CallContext implements Context {
   readonly delivery: Context['delivery'];
   readonly wait: Context['wait'];
   readonly #reply: FastifyReply;
+  /** Made when it is first asked for, because few operations ask. */
+  #signal: AbortSignal | undefined;
 
   constructor(
     { services, delivery, wait }: Pick<Context, 'services' | 'delivery' | 'wait'>,
@@ -28,6 +30,7 @@ export class CallContext implements Context {
 
   // A getter of the class: with one of its own, each object has a shape of its own, and collecting garbage costs twice as much.
   get signal(): AbortSignal {
-    return signalOf(this.#reply);
+    this.#signal ??= signalOf(this.#reply);
+    return this.#signal;
   }
 }

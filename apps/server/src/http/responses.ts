@@ -114,18 +114,10 @@ export class CallerLeftError extends Error {
 
 const RESPONSE_CLOSED = new CallerLeftError(); // made once, because each response ends
 
-const signals = new WeakMap<FastifyReply, AbortSignal>();
-
-/**
- * The signal of what a request sets going: aborted when its response has ended, or its caller has left. It is made when it is
- * first asked for, because few operations ask.
- */
+/** Makes a signal of what a request sets going: aborted when its response has ended, or its caller has left. */
 export function signalOf(reply: FastifyReply): AbortSignal {
-  const known = signals.get(reply);
-  if (known !== undefined) return known;
   const closed = new AbortController();
   whenClosed(reply, () => closed.abort(RESPONSE_CLOSED));
-  signals.set(reply, closed.signal);
   return closed.signal;
 }
 
